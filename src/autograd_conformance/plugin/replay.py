@@ -20,6 +20,7 @@ from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes import guard, journal
+from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -71,6 +72,8 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
         observer = journal.Observer(Path(folder), WORKER, watchdog)
         ended = guard.run_watched(lambda: main(Path(folder)), lambda messages: observer.mark_if_hung())
         if ended.code is not None:
+            if ended.closed:
+                print(f"adapter error: {CLOSED}")
             return ended.code
         how = describe_exit(ended.status)
         if ended.stopped:

@@ -4,6 +4,7 @@ test.
 
 from __future__ import annotations
 
+import errno
 import unittest
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,7 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
+from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.foreign.text import harmless, message
 from autograd_conformance.reporting.prose import counted
@@ -48,10 +50,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         pending.discard(item.config.stash[SESSION].settings.folder, item.config.stash[SESSION].settings.worker)
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
-    if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
+    adapter_error = None if call.excinfo is None else _adapter_error(item, call.excinfo.value)
+    if adapter_error is not None or call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
         try:
-            if call.excinfo is not None and isinstance(call.excinfo.value, AdapterError):
-                raise call.excinfo.value
+            if adapter_error is not None:
+                raise adapter_error
             report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report, raised)]
         except AdapterError as error:
             report.longrepr = f"adapter error: {error}"
@@ -68,6 +71,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             report.user_properties.append((UNWRITABLE, unwritable))
         _make_sendable(report)
     return report
+
+
+def _adapter_error(item: pytest.Item, error: BaseException) -> AdapterError | None:
+    """Returns the adapter error in the exception of a test. If pytest fails because the framework closed its files,
+    this is one, too, unless the test found a violation before.
+    """
+    check = item.stash.get(CHECK, None)
+    match error:
+        case AdapterError():
+            return error
+        case OSError(errno=errno.EBADF) if check is None or check.shortest is None:
+            return AdapterError(f"{item.config.stash[SESSION].settings.name}: {CLOSED}")
+        case _:
+            return None
 
 
 def _make_sendable(report: pytest.TestReport) -> None:

@@ -30,9 +30,9 @@ def is_possible() -> bool:
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
-LOADED, BEGUN, SIGNALLED, ENDED = b"L", b"B", b"H", b"E"
+LOADED, BEGUN, SIGNALLED, CLOSED, ENDED = b"L", b"B", b"H", b"C", b"E"
 """Messages from the child to its parent: the framework is loaded, the report is begun, a signal to stop was received,
-and the end, followed by the exit code.
+the framework closed files of the child, and the end, followed by the exit code.
 """
 
 SILENT = 2
@@ -77,7 +77,7 @@ class ChildEnd:
     stopped: bool
     """Whether a signal stopped the run, which this process forwarded to the child."""
     closed: bool
-    """Whether the child closed its pipe to the parent long before the child ended."""
+    """Whether the child said that the framework closed files, or closed its pipe to the parent long before it ended."""
 
 
 def notify_parent(word: bytes) -> None:
@@ -121,6 +121,7 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
             kill_group(child)
     os.close(reading)
     head, ended, code = messages.partition(ENDED)
+    closed = CLOSED in head or (closed and not ended)
     return ChildEnd(int(code) if ended else None, status, LOADED in head, BEGUN in head, bool(forwarded), closed)
 
 

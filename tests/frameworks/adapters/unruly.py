@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.frameworks.adapter import HookRaised
+from autograd_conformance.processes import guard
 from examples import tiny
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.misbehaving import during_second_backward, raising
@@ -171,6 +172,16 @@ class ClassifySkips(Tiny):
 
 
 ClosesSome = during_second_backward(lambda: os.closerange(8, 60))
+
+
+def close_all_but_the_pipe() -> None:
+    """Closes the files of pytest and of the suite, but not the pipe by which the run says how it ended."""
+    pipe = guard._Pipe.writing
+    os.closerange(3, pipe)
+    os.closerange(max(3, pipe + 1), 60)
+
+
+ClosesAllButItsPipe = during_second_backward(close_all_but_the_pipe)
 
 
 class ClosesLater(Tiny):

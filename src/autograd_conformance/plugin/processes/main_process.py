@@ -4,6 +4,7 @@ child.
 
 from __future__ import annotations
 
+import errno
 import sys
 import time
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if option.usepdb or option.trace or not guard.is_possible():
         return None
     ended = guard.run_watched(lambda: _main(config), _hang_detector(config))
-    return ended.code if ended.code is not None else _report_end(config, ended)
+    return _report_end(config, ended) if ended.code is None or ended.closed else ended.code
 
 
 def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
@@ -120,10 +121,10 @@ def _main(config: pytest.Config) -> int:
 
 def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
     """Calls a function that runs tests or replays files, and handles its exceptions as `pytest.main` does; a watched
-    process has to do this itself.
+    process has to do this itself. Pytest's own files, which the framework may have closed, may fail last.
     """
     try:
-        return main()
+        return _unconfigured(config, main)
     except pytest.UsageError as error:
         print("\n".join(f"ERROR: {line}\n" for line in error.args), file=sys.stderr)
         return int(pytest.ExitCode.USAGE_ERROR)
@@ -136,6 +137,20 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("stopped before the run began", file=sys.stderr)
         return int(pytest.ExitCode.INTERRUPTED)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        if guard.is_watched():
+            guard.notify_parent(guard.CLOSED)  # which prints it: standard error may still be a file of pytest
+        else:
+            print(f"adapter error: {config.option.framework}: {CLOSED}", file=sys.stderr)
+        return ADAPTER_ERROR
+
+
+def _unconfigured(config: pytest.Config, main: Callable[[], int]) -> int:
+    """Calls a function that runs tests or replays files, and ends the plugins, which may write their last lines."""
+    try:
+        return main()
     finally:
         unconfigure(config)
 
