@@ -63,6 +63,13 @@ def entries(report: Report) -> tuple[Entry, ...]:
     return tuple(sorted(judged, key=lambda each: (not each.stale, each.known.seen == 0)))
 
 
+def observed_count(report: Report) -> int:
+    """Returns the number of known differences that a run observed: the entries of the file of known differences that
+    some program showed. All reports give this number.
+    """
+    return sum(known.seen > 0 for known in report.known) or len(observed_differences(report))
+
+
 def observed_differences(report: Report) -> tuple[Difference, ...]:
     """Returns the known differences that the run observed: entries that some program showed, then those of tests that
     ended as a known difference without such an entry.

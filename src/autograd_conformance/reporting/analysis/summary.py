@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import assert_never, get_args
 
 from autograd_conformance.reporting.analysis.causes import Cause, cause_number, causes
-from autograd_conformance.reporting.analysis.differences import Difference, Entry, entries, observed_differences
+from autograd_conformance.reporting.analysis.differences import (
+    Difference,
+    Entry,
+    entries,
+    observed_count,
+    observed_differences,
+)
 from autograd_conformance.reporting.analysis.verdicts import MEANING_OF, THRESHOLD, VERDICTS, Exit
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.failure import Failure
@@ -117,7 +123,7 @@ def summarize(report: Report) -> Summary:
     """Derive all verdicts from a report's records."""
     differences = observed_differences(report)
     rules = tuple(_rule(rule, report, differences) for rule in report.rules)
-    conclusion, sentence = _conclude(report, rules, differences)
+    conclusion, sentence = _conclude(report, rules)
     return Summary(
         conclusion,
         sentence,
@@ -200,7 +206,7 @@ def numbered_reason(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0)
     numbers of the causes and the count of the failures.
     """
     numbers = sorted({cause_number(failure, found) for failure in rule.failures})
-    which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}" if len(found) > 1 else ""
+    which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers), 10)}" if len(found) > 1 else ""
     if not numbers or not which:
         return rule.reason or ""
     if numbers[-1] <= shown:
@@ -355,9 +361,7 @@ def _verdict(result: Result) -> Verdict:
     return "vacuous" if verdict == "pass" and result.programs == 0 else verdict
 
 
-def _conclude(
-    report: Report, rules: Iterable[RuleSummary], differences: Iterable[Difference]
-) -> tuple[Conclusion, str]:
+def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion, str]:
     name = report.header.framework.title
     applicable = [each for each in rules if MEANING_OF[each.verdict].applicable]
     must = [each for each in applicable if each.rule.level == "MUST"]
@@ -365,7 +369,7 @@ def _conclude(
     binding, which = (must + should, "MUST and SHOULD") if report.header.strict else (must, "MUST")
     broken = [each for each in binding if MEANING_OF[each.verdict].is_failure]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
-    known = counted(sum(each.rule in differing for each in differences), "known difference")
+    known = counted(observed_count(report), "known difference")
     but = f", except by {known}" if differing else ""
     ran = f"in {counted(report.programs, 'program')}"
     if broken:
