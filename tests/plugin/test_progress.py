@@ -36,7 +36,13 @@ class Reporter:
     def isatty(self) -> bool:
         return False
 
-    def ensure_newline(self) -> None:
+    @property
+    def _tw(self) -> Reporter:
+        return self
+
+    width_of_current_line = 3
+
+    def line(self) -> None:
         self.lines.append("")
 
     def write_line(self, line: str) -> None:
@@ -71,6 +77,16 @@ def test_a_limit_says_how_long_it_takes_at_most():
     progress.reporter = Reporter()
     reported(progress, Plan.of(["a"] * 1_000, 0), "a", "pass", 60)
     assert progress.line(100).endswith("about 5 s left")
+
+
+def test_the_first_tests_of_many_are_no_reason_for_an_estimate():
+    progress, plan = Progress(UNLIMITED), Plan.of(["a"] * 1_000, 0)
+    progress.reporter = Reporter()
+    reported(progress, plan, "a", "pass", 1)
+    assert progress.line(60) == "0 of 1 rule done; 1 program, 0 a second; 0 failures"
+    for _ in range(50):
+        reported(progress, plan, "a", "pass", 60)
+    assert progress.line(60).endswith("about 18 min 36 s left")
 
 
 def test_where_there_is_no_terminal_it_is_a_line_now_and_then():

@@ -197,9 +197,9 @@ def verdicts(report: Report) -> dict[str, str]:
     return {each.rule.rule: each.verdict for each in summarize(report).rules}
 
 
-def shown(report: Report, width: int = 100, above: int = 0, articles: bool = False) -> str:
+def shown(report: Report, width: int = 100, in_full: int = 0, articles: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summary(report, console, "report/index.html", above, articles)
+    print_summary(report, console, "report/index.html", in_full, articles)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -23,11 +23,10 @@ from autograd_conformance.package import sources
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.termination import Termination
-from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
 from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import counted, printable
-from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
 from autograd_conformance.reporting.site.build import FolderInUse
 
@@ -190,8 +189,7 @@ def _write_results(campaign: Campaign, folder: Path, console: Console, code: int
 
     results = write_results(campaign, folder)
     for result in results:
-        print_failures(causes(result.report), console)
-        print_summary(result.report, console, result.folder / "report.md", above=SHOWN_IN_FULL)
+        print_summary(result.report, console, result.folder / "report.md", in_full=SHOWN_IN_FULL)
     for row in campaign.progress:
         for seed, reason in row.given_up.items():
             console.print(f"{row.series.title}, seed {seed}: {reason}", style="red", markup=False, soft_wrap=True)

@@ -45,6 +45,14 @@ def terminal_width(reporter: pytest.TerminalReporter) -> int:
     return reporter._tw.fullwidth
 
 
+def begin_line(reporter: pytest.TerminalReporter) -> None:
+    """Ends a line of dots, if there is one. Needs `TerminalReporter._tw`: with workers, pytest's own method for this
+    does not know of the dots.
+    """
+    if reporter._tw.width_of_current_line:
+        reporter._tw.line()
+
+
 def terminal_stream(reporter: pytest.TerminalReporter) -> TextIO:
     """Returns the file that pytest's terminal reporter writes to. Needs `TerminalWriter._file`: `sys.stdout` may be
     another file.

@@ -14,7 +14,6 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import track
 
-from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.comparison.changes import compare, lines
@@ -26,7 +25,7 @@ from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.stream import InvalidReport, load, write
 from autograd_conformance.reporting.render import badge, brief, markdown
-from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
 
 INVALID = Exit.INTERNAL
@@ -71,8 +70,7 @@ def _summary(options: argparse.Namespace) -> int:
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write(report, options.markdown, options.articles)
-    print_failures(causes(report), Console())
-    print_summary(report, Console(), options.markdown or options.file, above=SHOWN_IN_FULL, articles=options.articles)
+    print_summary(report, Console(), options.markdown or options.file, in_full=SHOWN_IN_FULL, articles=options.articles)
     return 0
 
 

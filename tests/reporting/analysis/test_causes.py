@@ -285,9 +285,24 @@ def test_the_page_shows_each_cause_once_and_names_every_failure() -> None:
 
 
 def test_rules_name_their_causes() -> None:
-    assert re.search(r"lifetime/same-root-raises +MUST +cause 2: returned", shown(FAULTY))
-    below = shown(FAULTY, above=SHOWN_IN_FULL)
-    assert re.search(r"lifetime/same-root-raises +MUST +cause 2, 1 failure *$", below, re.MULTILINE)
+    assert re.search(r"^fail +lifetime/same-root-raises \(MUST\): cause 2: returned", shown(FAULTY), re.MULTILINE)
+    below = shown(FAULTY, in_full=SHOWN_IN_FULL)
+    assert re.search(r"^fail +lifetime/same-root-raises \(MUST\): cause 2, 1 failure$", below, re.MULTILINE)
+
+
+def test_the_summary_begins_with_the_conclusion_the_worst_causes_and_what_to_do() -> None:
+    many = tuple(failed("gradients/op", OTHER, f"op{n}", op=f"op{n}") for n in range(30))
+    page = shown(replace(FAULTY, failures=many), in_full=SHOWN_IN_FULL)
+    order = (
+        "NOT CONFORMANT. ",
+        "30 failures",
+        "--- 3. ",
+        "and 20 more causes; the report has a line for each",
+        "next    run",
+    )
+    places = [page.index(each) for each in (*order, "read report/index.html", "family  ", "fail   ")]
+    assert places == sorted(places)
+    assert page.count("The shortest program found:") == SHOWN_IN_FULL
 
 
 # -- two related programs ----------------------------------------------------------------------------------------------

@@ -14,13 +14,18 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.plugin.pytest_internals import hide_progress, terminal_width
+from autograd_conformance.plugin.pytest_internals import begin_line, hide_progress, terminal_width
 from autograd_conformance.plugin.recording.properties import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.reporting.prose import counted, duration
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
+
+EARLY = 0.05
+"""Fraction of the tests that must have ended before the line estimates the remaining time: the first tests say little
+about the others.
+"""
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
 """Seconds between two updates of the line, on a terminal and elsewhere."""
@@ -101,7 +106,7 @@ class Progress:
         if self.reporter.isatty():
             self.reporter.rewrite(line[: terminal_width(self.reporter) - 1], erase=True)
         else:
-            self.reporter.ensure_newline()
+            begin_line(self.reporter)
             self.reporter.write_line(line)
 
     def line(self, seconds: float) -> str:
@@ -111,13 +116,17 @@ class Progress:
             f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
             counted(self.failures, "failure"),
         ]
-        return "; ".join([*parts, f"about {duration(self.left(seconds))} left"])
+        left = self.left(seconds)
+        return "; ".join(parts if left is None else [*parts, f"about {duration(left)} left"])
 
-    def left(self, seconds: float) -> float:
-        """Returns the estimated remaining seconds: at the rate so far, but at most until the deadline."""
-        ended = sum(self.done.values())
+    def left(self, seconds: float) -> float | None:
+        """Returns the estimated remaining seconds: at the rate so far, but at most until the deadline. None if it is
+        too early for an estimate.
+        """
+        ended, limit = sum(self.done.values()), self.limits.seconds_left()
+        if ended < EARLY * self.tests:
+            return limit
         expected = seconds * (self.tests - ended) / ended if ended else 0.0
-        limit = self.limits.seconds_left()
         return expected if limit is None else min(expected, limit)
 
     def pytest_sessionfinish(self) -> None:

@@ -10,11 +10,10 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.plugin.pytest_internals import mark_as_shown, terminal_stream, terminal_width
-from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Record, Report, Result
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
-from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
 
 WIDTH = 100
@@ -34,13 +33,11 @@ def leave_out(report: pytest.TestReport, records: list[Record]) -> None:
 
 
 def print_end(terminal: pytest.TerminalReporter, report: Report, page: Any) -> None:
-    """Prints the causes of failures, unless `--tb=no` switches them off, and the summary."""
+    """Prints the summary, with the causes of failures unless `--tb=no` switches them off."""
     width = max(WIDTH, terminal_width(terminal)) if terminal.isatty else WIDTH
     console = Console(file=terminal_stream(terminal), width=width)
     option = terminal.config.option
     is_described = option.tbstyle != "no"
-    if is_described:
-        print_failures(causes(report), console)
-    print_summary(report, console, page, above=SHOWN_IN_FULL if is_described else 0, articles=option.articles)
+    print_summary(report, console, page, in_full=SHOWN_IN_FULL if is_described else 0, articles=option.articles)
     if option.reportchars == USUAL:
         terminal.reportchars = USUAL.replace("f", "")

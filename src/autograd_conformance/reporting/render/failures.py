@@ -17,16 +17,19 @@ from autograd_conformance.reporting.prose import counted, one_line, printable, s
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
-"""Number of causes, the worst ones, of which the terminal shows one failure in full; each other cause gets one line.
-The page ``report.md`` shows one failure of every cause in full.
-"""
+"""Number of causes, the worst ones, of which the terminal shows one failure in full."""
+
+LINES = 7
+"""Number of further causes that get one line each; the page ``report.md`` has a line for each cause."""
 
 
-def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
-    """Prints the failures, grouped by cause. The rules' sources and the replay commands are printed only if there is a
-    single cause; the page ``report.md`` has them for every cause.
+def print_failures(causes: tuple[Cause, ...], console: Console, in_full: int = SHOWN_IN_FULL) -> None:
+    """Prints the failures, grouped by cause, with the programs of the worst `in_full` causes.
+
+    The rules' sources and the replay commands are printed only if there is a single cause; the page ``report.md`` has
+    them for every cause.
     """
-    for line in _lines(causes):
+    for line in _lines(causes, in_full):
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)
 
 
@@ -56,21 +59,24 @@ def short_test_name(test: str) -> str:
     return one_line(test.rpartition("::")[2].removeprefix("test_"))
 
 
-def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
+def _lines(causes: tuple[Cause, ...], in_full: int) -> Iterator[str]:
     if not causes:
         return
     yield ""
     yield f"{failure_counts(causes)}{', the worst first' if len(causes) > 1 else ''}."
-    for at, cause in enumerate(causes[:SHOWN_IN_FULL], 1):
+    for at, cause in enumerate(causes[:in_full], 1):
         yield ""
         yield f"--- {at}. {severity_name(cause)}: {cause_title(cause)} ".ljust(text.WIDTH, "-")
         yield from text.render(cause.shown, brief=len(causes) > 1).rstrip("\n").split("\n")
         yield from _others(cause)
-    for at, cause in enumerate(causes[SHOWN_IN_FULL:], SHOWN_IN_FULL + 1):
-        if at == SHOWN_IN_FULL + 1:
-            yield from ("", "The report has the programs of the other causes:")
+    if len(causes) > in_full:
+        yield ""
+    for at, cause in enumerate(causes[in_full : in_full + LINES], in_full + 1):
         more = f" (and {counted(len(cause.others), 'other failure')})" if cause.others else ""
         yield f"--- {at}. {severity_name(cause)}: {cause_title(cause)}: {shortened(cause.shown.observed, 80)}{more}"
+    rest = len(causes) - in_full - LINES
+    if rest > 0:
+        yield f"and {counted(rest, 'more cause')}; the report has a line for each"
 
 
 def _others(cause: Cause) -> Iterator[str]:

@@ -1,14 +1,15 @@
 """Summary of a run in the terminal, on about one screen.
 
-It has the conclusion, the families with applicable rules, the rules that did not pass, the known differences, the ops,
-the claims of articles if asked for, the commands that replay failures, and the settings of the run. Colours only
+It begins with the conclusion, the worst causes of failures with their programs, and what to do next. Then come the
+families with applicable rules, the rules that did not pass, the known differences, the ops, the claims of articles if
+asked for, and the settings of the run. Colours only
 repeat what words say. Texts of a framework are never read as markup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 from pathlib import Path
 
 from rich import box
@@ -17,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from autograd_conformance.reporting.analysis.summary import (
-    RuleSummary,
     Summary,
     applies,
     by_attention,
@@ -32,6 +32,7 @@ from autograd_conformance.reporting.prose import counted, listed, one_line, perc
 from autograd_conformance.reporting.records.claims import by_article, observation_counts
 from autograd_conformance.reporting.records.records import LONGEST, Report
 from autograd_conformance.reporting.records.terms import Conclusion, Verdict
+from autograd_conformance.reporting.render.failures import print_failures
 
 HEADLINES: dict[Conclusion, str] = {
     "conformant": "bold green",
@@ -60,31 +61,32 @@ STYLES: dict[Verdict, str] = {
 }
 """Colour of each verdict in the terminal."""
 
-REPLAYS = 3
-"""Maximum number of replay commands that the summary prints, one for each cause; the page ``report.md`` has one for
-every cause, and the path of the replay file of every other failure.
-"""
+ASIDE: tuple[Verdict, ...] = ("known difference", "vacuous", "not reached", "not applicable", "skipped")
+"""Verdicts of whose rules the summary prints one line together: how many, and the first names."""
 
-UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
-"""Verdicts whose rules the summary does not list. It only counts inapplicable and skipped rules; the page ``report.md``
-has the reasons.
-"""
+UNREMARKABLE: tuple[Verdict, ...] = ("pass", "info")
+"""Verdicts whose rules the summary does not list."""
 
 ENTRIES = 5
-"""Maximum number of known differences that the summary prints, stale ones first, and of vacuous rules that it names in
+"""Maximum number of known differences that the summary prints, stale ones first, and of rules that it names in
 one line; the page ``report.md`` has all of them.
 """
 
+RULES = 10
+"""Maximum number of rules of one verdict, such as *fail*, that get a line of their own."""
+
+LABEL = 18
+"""Width of the verdict in front of a rule's line: that of the longest verdict, and two blanks."""
+
 
 def print_summary(
-    report: Report, console: Console, written: str | Path | None = None, above: int = 0, articles: bool = False
+    report: Report, console: Console, written: str | Path | None = None, in_full: int = 0, articles: bool = False
 ) -> None:
     """Print the summary of a run.
 
-    `written` is the path that the summary names as its report: ``report.md``, or the record file, or None; `above` is
-    the number of causes that were already printed in full; with `articles` there is a line about the claims of
-    articles. Replay commands and paths are never wrapped, so that they
-    can be copied.
+    `written` is the path that the summary names as its report: ``report.md``, or the record file, or None; `in_full` is
+    the number of causes whose programs are printed, 0 for no list of causes; with `articles` there is a line about the
+    claims of articles. Commands and paths are never wrapped, so that they can be copied.
     """
     summary = summarize(report)
     console.print()
@@ -93,29 +95,44 @@ def print_summary(
     console.print(Text.assemble((summary.conclusion.upper(), HEADLINES[summary.conclusion]), ". ", summary.sentence))
     for note in report.notes:
         console.print(_fact("note", note), highlight=False)
+    if in_full:
+        print_failures(summary.causes, console, in_full)
     console.print()
-    for table in _tables(summary, above):
-        console.print(table)
-        console.print()
-    facts = (
-        _vacuous(summary),
-        _rules(summary),
-        _ops(report, summary),
-        _claims(report) if articles else (),
-        _replays(summary),
-        _run(report, summary, written),
-    )
-    for line in chain.from_iterable(facts):
-        console.print(line, soft_wrap=True, highlight=False)
-
-
-def _tables(summary: Summary, above: int) -> Iterator[Table]:
+    _print_lines(console, _next(report, summary, written))
     if summary.families:
-        yield _families(summary)
-    if remarkable := _remarkable(summary):
-        yield _not_passed(remarkable, summary, above)
-    if summary.known:
-        yield _known(summary)
+        console.print(_families(summary))
+        console.print()
+    _print_lines(console, _rules(summary, in_full))
+    _print_lines(console, _known(summary))
+    facts = _ops(report, summary), _claims(report) if articles else (), _run(report, summary)
+    _print_lines(console, chain.from_iterable(facts), after=False)
+
+
+def _print_lines(console: Console, lines: Iterable[Text], after: bool = True) -> None:
+    """Prints lines, and an empty line after them if there is any."""
+    printed = False
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False)
+        printed = True
+    if printed and after:
+        console.print()
+
+
+def _next(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
+    """Yields what a reader can do after the run."""
+    steps = []
+    command = next((cause.shown.command for cause in summary.causes if cause.shown.command), None)
+    if command:
+        steps.append(f"run the worst failure again: {command}")
+    if stale := sum(each.stale for each in summary.known):
+        entries = "entry" if stale == 1 else "entries"
+        steps.append(f"remove {stale:,} stale {entries} from the file of known differences")
+    if complete(report) and any(each.verdict == "vacuous" for each in summary.rules):
+        steps.append("run more programs, as some rules had too few: --hypothesis-profile=standard, or --seconds")
+    if written is not None:
+        steps.append(f"read {written}")
+    for number, step in enumerate(steps):
+        yield _fact("" if number else "next", step)
 
 
 def _families(summary: Summary) -> Table:
@@ -131,60 +148,49 @@ def _families(summary: Summary) -> Table:
     return table
 
 
-def _remarkable(summary: Summary) -> list[RuleSummary]:
-    """Returns the rules that get a row in the table of rules that did not pass. If there are failures, *vacuous* rules
-    share one line below instead.
+def _rules(summary: Summary, shown: int) -> Iterator[Text]:
+    """Yields a line for each rule that did not pass, and one line for all rules of each verdict that says nothing bad
+    about the framework.
     """
-    aside = (*UNREMARKABLE, "vacuous") if summary.causes else UNREMARKABLE
-    return [each for each in by_attention(summary.rules) if each.verdict not in aside]
+    rules = by_attention(summary.rules)
+    for verdict, group in groupby(rules, key=lambda each: each.verdict):
+        if verdict in UNREMARKABLE:
+            continue
+        those = list(group)
+        if verdict in ASIDE:
+            names = listed((each.rule.rule for each in those), ENTRIES)
+            yield _labelled(verdict, f"{counted(len(those), 'rule')}: {names}")
+            continue
+        for each in those[:RULES]:
+            reason = shortened(numbered_reason(each, summary.causes, shown))
+            yield _labelled(verdict, f"{each.rule.rule} ({each.rule.level}): {reason}")
+        if len(those) > RULES:
+            yield _labelled(verdict, f"and {counted(len(those) - RULES, 'more rule')}; the report lists them")
 
 
-def _not_passed(rules: list[RuleSummary], summary: Summary, above: int) -> Table:
-    table = _table()
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("rule", no_wrap=True)
-    table.add_column("level", no_wrap=True)
-    table.add_column("reason", overflow="fold", ratio=1)
-    for each in rules:
-        reason = Text(numbered_reason(each, summary.causes, above))
-        table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
-    return table
+def _labelled(verdict: Verdict, text: str) -> Text:
+    return Text.assemble((f"{verdict:{LABEL}}", STYLES[verdict]), printable(text))
 
 
-def _vacuous(summary: Summary) -> Iterator[Text]:
-    vacuous = [each for each in summary.rules if each.verdict == "vacuous"] if summary.causes else []
-    if vacuous:
-        rules = listed((each.rule.rule for each in vacuous), ENTRIES)
-        yield _fact("vacuous", f"{counted(len(vacuous), 'rule')} not tested by enough programs: {rules}")
-
-
-def _known(summary: Summary) -> Table:
-    rest = len(summary.known) - ENTRIES
-    table = _table()
-    table.title, table.title_style, table.title_justify = "Known differences", "bold", "left"
-    table.caption_justify = "left"
-    table.caption = f"and {rest:,} more; the report lists all of them" if rest > 0 else None
-    table.add_column("rule", no_wrap=True)
-    table.add_column("op", no_wrap=True)
-    table.add_column("observed, and reason", overflow="fold", ratio=1)
+def _known(summary: Summary) -> Iterator[Text]:
+    """Yields a line for each of the first known differences, stale ones first."""
+    if not summary.known:
+        return
+    seen = sum(each.observed for each in summary.known)
+    yield Text(f"Known differences: {seen:,} of {len(summary.known):,} were observed in this run", "bold")
     for each in summary.known[:ENTRIES]:
-        text = Text.assemble((each.status, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
-        text.append(f"\nissue: {one_line(each.known.link)}" if each.known.link else "")
-        table.add_row(Text(one_line(each.known.rule)), Text(one_line(each.known.op or "")), text)
-    return table
+        op = f", op {one_line(each.known.op)}" if each.known.op else ""
+        link = f" (issue: {one_line(each.known.link)})" if each.known.link else ""
+        yield Text.assemble(
+            f"  {one_line(each.known.rule)}{op}: {one_line(each.known.reason)}{link}: ",
+            (each.status, "yellow" if each.stale else ""),
+        )
+    if len(summary.known) > ENTRIES:
+        yield Text(f"  and {len(summary.known) - ENTRIES:,} more; the report lists all of them")
 
 
 def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-
-
-def _rules(summary: Summary) -> Iterator[Text]:
-    inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
-    if inapplicable:
-        yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report lists the reasons")
-    skipped = sum(each.verdict == "skipped" for each in summary.rules)
-    if skipped:
-        yield _fact("" if inapplicable else "rules", f"{counted(skipped, 'rule')} skipped: their tests were left out")
 
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
@@ -208,17 +214,7 @@ def _claims(report: Report) -> Iterator[Text]:
         yield _fact("claims", f"{len(report.claims):,} in {articles}; {shown}")
 
 
-def _replays(summary: Summary) -> Iterator[Text]:
-    shown = [each.shown for each in summary.causes if each.shown.command]
-    commands = sum(bool(failure.command) for each in summary.causes for failure in each.failures)
-    for index, failure in enumerate(shown[:REPLAYS]):
-        yield _fact("" if index else "replay", f"{failure.command}  # {failure.rule}")
-    rest = commands - len(shown[:REPLAYS])
-    if rest:
-        yield _fact("", f"and {counted(rest, 'more failure')}; the report has all commands")
-
-
-def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
+def _run(report: Report, summary: Summary) -> Iterator[Text]:
     header = report.header
     drawn = "several seeds" if header.seed is None else f"seed {header.seed}"
     where = f"{listed(header.dtypes)} on {header.device}"
@@ -234,8 +230,6 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
         used = f"{counted(summary.unspecified, 'program')} used a value that the rules leave unspecified"
         whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
         yield _fact("judged", f"{used}: what depends on it was not judged{whole}")
-    if written is not None:
-        yield _fact("report", str(written))
 
 
 def _fact(name: str, value: str) -> Text:
