@@ -187,10 +187,33 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
     )
 
 
-def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
+def audit_failure(op: str, fault: Fault, session: Session, broken: RuleViolated | None = None) -> Failure:
     """Makes the record of an op that the check of each op before the tests found wrong and that no test could show. Its
     program is not reduced.
+
+    `broken` is the violation in another run of the program. With it, the record has the expected and observed values,
+    the error with its bound, the votes, and a script that prints them.
     """
+    plain = _plain_audit_failure(op, fault, session)
+    if broken is None or broken.violation.rule != fault.rule or session.process.is_over():
+        return plain
+    try:
+        case = Case.of(broken, session.process.deadline(SHARE, LEAST)).with_crashes_as_errors()
+        return replace(
+            plain,
+            at=broken.violation.at,
+            why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
+            error=_error(broken.violation),
+            votes=votes(case),
+            diagnosis=broken.violation.diagnosis_text(),
+            script=script(case),
+        )
+    except Exception:  # a bug of the suite: the failure is true all the same
+        return plain
+
+
+def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
+    """Makes the record of a fault that the audit found, from the facts that the audit kept."""
     program, dialect = codec.from_json(fault.program, VOCABULARY), session.framework.target.dialect
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)

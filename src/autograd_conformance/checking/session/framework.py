@@ -16,7 +16,7 @@ import hypothesis
 from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, ops_at_fault
 from autograd_conformance.checking.audit.programs import is_long
-from autograd_conformance.checking.check import Check, first_violation, judgement_of
+from autograd_conformance.checking.check import Check, RuleViolated, first_violation, judgement_of
 from autograd_conformance.checking.session.settings import Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
@@ -224,6 +224,13 @@ class FrameworkUnderTest:
         program, target = codec.from_json(form, VOCABULARY), self.target.crash_as_error()
         waives = partial(self._is_known, program)
         return first_violation(program, target.observe(program), target, waives) is None
+
+    def violated_by(self, form: Mapping[str, Any]) -> RuleViolated | None:
+        """Runs a program, given as JSON data; returns its first violation that no known difference covers."""
+        program, target = codec.from_json(form, VOCABULARY), self.target.crash_as_error()
+        observation = target.observe(program)
+        violation = first_violation(program, observation, target, partial(self._is_known, program))
+        return violation and RuleViolated(program, observation, violation, target)
 
     def run_witness(self, entry: Known) -> bool:
         """Runs the witness of a known difference, a program that showed it once; returns whether the program still

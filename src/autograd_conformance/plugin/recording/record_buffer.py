@@ -44,8 +44,8 @@ class RecordBuffer:
             self.failed(self.path, error)
 
     def write_page(self, page: Path, articles: bool = False) -> None:
-        """Writes the report made of the records so far as a Markdown page to the file `page`, if asked for with the
-        claims of `articles`.
+        """Writes the report made of the records so far as a Markdown page to the file `page`; with `articles`,
+        also the claims of articles.
         """
         try:
             markdown.write(self.report(), page, articles)

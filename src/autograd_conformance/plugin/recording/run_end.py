@@ -95,7 +95,11 @@ class RunEnd:
             fault.at is None or self.run.is_stopped() or self.run.session.framework.run_covered(fault.program)
         ):
             return False
-        failure = audit_failure(op, fault, self.run.session)
+        again = None
+        if fault.at is not None and not self.run.is_stopped():
+            run = partial(self.run.session.framework.violated_by, fault.program)
+            again = self.run.parts.attempt("faults that the audit found", run, None)
+        failure = audit_failure(op, fault, self.run.session, again)
         if not self.run.is_stopped():
             failure = confirm(failure, self.run.session)
         self.run.writer.write(failure)
