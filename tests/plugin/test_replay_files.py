@@ -111,3 +111,31 @@ def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_pa
         "test_op[sin]": {"rule": "gradients/op", "op": "sin", "seed": "7", "framework": "wrong sine 1.0"},
         "test_default_frees": one | {"rule": named["test_default_frees"]["rule"]},
     }
+
+
+def test_a_folder_of_programs_is_replayed_with_a_line_for_each(tmp_path: Path):
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"{name}.json").write_text(json.dumps(PROGRAM))
+    seen = run(tmp_path, f"--replay={folder}", framework=f"{WRONG}:WrongSine")
+    assert seen.code == 1
+    lines = seen.output.strip().splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [str(folder / "a.json"), str(folder / "b.json")]
+    assert all(": still failing (gradients/op)" in line for line in lines)
+
+
+def test_a_program_is_run_from_its_text(tmp_path: Path):
+    text = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
+    seen = run(tmp_path, f"--program={text}", framework=f"{WRONG}:WrongSine")
+    assert seen.code == 1 and "Observed: returned with another gradient" in seen.output
+    assert "program-1.json: still failing (gradients/op)" in seen.output
+    assert run(tmp_path, f"--program={text}").code == 0
+
+
+@pytest.mark.parametrize(("options", "said"), [(["--program=a = leef 1"], "--program: statement 1"), ([], "--replay=")])
+def test_what_is_no_program_is_wrong_usage(options: list[str], said: str, tmp_path: Path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    seen = run(tmp_path, *(options or [f"--replay={empty}"]))
+    assert seen.code == 4 and said in seen.output

@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "rule(slug): the rule of rules/catalogue.py that a test of suites/ is about")
     if config.option.help or getattr(config.option, "markers", False):
         return
-    if not runs_suites(config) and not config.option.replay:
+    if not (runs_suites(config) or config.option.replay or config.option.program):
         return
     worker = getattr(config, "workerinput", None)
     if worker is None:
@@ -92,7 +92,7 @@ def _as_controller(config: pytest.Config) -> None:
     if config.option.collectonly:  # the tests are the same for every framework: none is loaded
         return
     option = config.option
-    if option.replay:
+    if option.replay or option.program:
         config.stash[SESSION] = open_session(config, "main")
         return
     limits = Limits.of(option.programs, option.seconds, config.stash.get(BEGAN, time.monotonic()))

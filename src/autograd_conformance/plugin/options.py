@@ -120,7 +120,16 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="run a program file again; exit code 0: fixed, 1: still failing, 4: cannot run (may be repeated)",
+        help="run a program file again, or all in a folder, with a line for each; exit code 0: fixed, 1: still "
+        "failing, 4: cannot run, of several files the highest (may be repeated)",
+    )
+    group.addoption(
+        "--program",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="run a program in the suite's notation, such as 'a = leaf 1; b = exp a; backward b', and say "
+        "what breaks a rule; exit codes as for --replay (may be repeated)",
     )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+import pytest
+
 from autograd_conformance.checking.check import RuleViolated, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.unsupported import unsupported_by
@@ -23,6 +25,7 @@ from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
@@ -94,9 +97,36 @@ def _ended(path: Path, program: Program, how: str) -> int:
     return _say(path, "still failing", how)
 
 
-def replayed(path: Path, session: Session, folder: Path) -> int:
+def files_of(given: Sequence[str], programs: Sequence[str], report: Path) -> dict[Path, bool]:
+    """Returns the program files to replay: given files, those in given folders, and one written to the folder of the
+    report for each program in the suite's notation. The value is True for a file of a folder, whose failure is not
+    printed.
+
+    Raises `pytest.UsageError` if a folder has no such file, or a text is no program.
+    """
+    files: dict[Path, bool] = {}
+    for name in map(Path, given):
+        inside = sorted(name.glob("*.json")) if name.is_dir() else []
+        if name.is_dir() and not inside:
+            raise pytest.UsageError(f"--replay={name}: the folder has no program files (*.json)")
+        files |= dict.fromkeys(inside, True) if inside else {name: False}
+    for number, text_ in enumerate(programs, 1):
+        try:
+            form = codec.to_json(parse(text_, VOCABULARY))
+            path = report / "replay" / f"program-{number}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(form, indent=1) + "\n", encoding="utf-8")
+        except MalformedProgram as error:
+            raise pytest.UsageError(f"--program: {error}") from None
+        except OSError as error:
+            raise pytest.UsageError(f"--program: {error.filename}: {error.strerror}") from None
+        files[path] = False
+    return files
+
+
+def replayed(path: Path, session: Session, folder: Path, brief: bool = False) -> int:
     """Replays a file in this process, with the journal, the file that names the running program, in `folder`; prints
-    the result and returns the exit code.
+    the result, without the failure if `brief`, and returns the exit code.
     """
     own, framework = journal.Journal(folder, WORKER, session.settings.watchdog), session.framework
     own.begin(str(path), "", None)
@@ -106,7 +136,7 @@ def replayed(path: Path, session: Session, folder: Path) -> int:
         except ENDED as error:  # the framework's own process ended
             own.close()
             return _ended(path, error.program, error.how)
-        if outcome.broken:
+        if outcome.broken and not brief:
             print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
         own.close()
     return _say(path, outcome.verdict, outcome.reason)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,15 +44,15 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     option = config.option
     if option.help or getattr(option, "markers", False) or hasattr(config, "workerinput"):
         return None  # the controlling process watches the workers of pytest-xdist
-    if not (runs_suites(config) or option.replay):
+    if not (runs_suites(config) or option.replay or option.program):
         return None
     if missing := problems(hypothesis_internals.INTERNALS + pytest_internals.INTERNALS):
         raise pytest.UsageError(missing[0])  # others often follow from it
     option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for the child, and for reporting how it ended
     if option.collectonly:
         return None
-    if option.replay:
-        return _replay(config, [Path(name) for name in option.replay])
+    if option.replay or option.program:
+        return _replay(config, replay.files_of(option.replay, option.program, Path(option.report).expanduser()))
     config.stash[BEGAN] = began()
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
@@ -85,12 +85,14 @@ def _watchdog(config: pytest.Config) -> float:
     return watchdog(option.patience, bool(served))
 
 
-def _replay(config: pytest.Config, files: list[Path]) -> int:
-    """Replays each program file, in a separate process if possible; returns the highest exit code."""
+def _replay(config: pytest.Config, files: Mapping[Path, bool]) -> int:
+    """Replays each program file, in a separate process if possible, without its failure if the value is True; returns
+    the highest exit code.
+    """
 
-    def main(folder: Path, files: list[Path]) -> int:
+    def main(folder: Path, files: Mapping[Path, bool]) -> int:
         configure(config)
-        return max(replay.replayed(path, config.stash[SESSION], folder) for path in files)
+        return max(replay.replayed(path, config.stash[SESSION], folder, brief) for path, brief in files.items())
 
     if not guard.is_possible():
         with TemporaryDirectory() as folder:
@@ -98,7 +100,7 @@ def _replay(config: pytest.Config, files: list[Path]) -> int:
 
     def one(path: Path) -> int:
         def child(folder: Path) -> int:
-            return _finished(config, partial(main, folder, [path]))
+            return _finished(config, partial(main, folder, {path: files[path]}))
 
         return replay.watched(path, child, config.option.patience, _watchdog(config))
 

@@ -1,8 +1,8 @@
 """Summary of a run in the terminal, on about one screen.
 
 It begins with the conclusion, the worst causes of failures with their programs, and what to do next. Then come the
-families with applicable rules, the rules that did not pass, the known differences, the ops, the claims of articles if
-asked for, and the settings of the run. Colours only
+families with applicable rules, the rules that did not pass, the known differences, the ops, with an option the claims
+of articles, and the settings of the run. Colours only
 repeat what words say. Texts of a framework are never read as markup.
 """
 
@@ -73,7 +73,7 @@ one line; the page ``report.md`` has all of them.
 """
 
 RULES = 10
-"""Maximum number of rules of one verdict, such as *fail*, that get a line of their own."""
+"""Maximum number of rules of one verdict, such as *fail*, that get one line each."""
 
 LABEL = 18
 """Width of the verdict in front of a rule's line: that of the longest verdict, and two blanks."""
