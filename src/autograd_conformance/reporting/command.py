@@ -14,6 +14,7 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import track
 
+from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.comparison.changes import compare, lines
@@ -24,7 +25,7 @@ from autograd_conformance.reporting.merging.compatibility import IncompatibleRun
 from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.stream import InvalidReport, load, write
-from autograd_conformance.reporting.render import badge, brief, markdown
+from autograd_conformance.reporting.render import badge, brief, issue, markdown
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
 
@@ -70,6 +71,7 @@ def _summary(options: argparse.Namespace) -> int:
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write(report, options.markdown, options.articles)
+        issue.write(causes(report), report.header, options.markdown.parent)
     print_summary(report, Console(), options.markdown or options.file, in_full=SHOWN_IN_FULL, articles=options.articles)
     return 0
 

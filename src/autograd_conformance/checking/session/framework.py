@@ -230,7 +230,7 @@ class FrameworkUnderTest:
         program, target = codec.from_json(form, VOCABULARY), self.target.crash_as_error()
         observation = target.observe(program)
         violation = first_violation(program, observation, target, partial(self._is_known, program))
-        return violation and RuleViolated(program, observation, violation, target)
+        return None if violation is None else RuleViolated(program, observation, violation, target)
 
     def run_witness(self, entry: Known) -> bool:
         """Runs the witness of a known difference, a program that showed it once; returns whether the program still

@@ -34,11 +34,11 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Removes `report.md`, the drawings and the replay files of an earlier run, and files that killed processes
+        """Removes `report.md`, the drawings, the texts for trackers and the replay files of an earlier run, and files that killed processes
         left; raises `UnusableFolder` if the system refuses.
         """
         try:
-            files = ("report.md", "drawings/report-*.svg", "replay/*.json")
+            files = ("report.md", "drawings/report-*.svg", "issues/*.md", "replay/*.json")
             for old in (path for pattern in files for path in self.path.glob(pattern)):
                 old.unlink(missing_ok=True)
             self.remove_journals()

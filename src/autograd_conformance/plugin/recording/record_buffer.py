@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.records import Record, Report
 from autograd_conformance.reporting.records.stream import Writer, report_of
-from autograd_conformance.reporting.render import markdown
+from autograd_conformance.reporting.render import issue, markdown
 
 
 class RecordBuffer:
@@ -44,11 +45,13 @@ class RecordBuffer:
             self.failed(self.path, error)
 
     def write_page(self, page: Path, articles: bool = False) -> None:
-        """Writes the report made of the records so far as a Markdown page to the file `page`; with `articles`,
-        also the claims of articles.
+        """Writes the report made of the records so far as a Markdown page to the file `page`; with `articles`, also the
+        claims of articles. Beside the page it writes the texts for the framework's tracker.
         """
         try:
-            markdown.write(self.report(), page, articles)
+            report = self.report()
+            markdown.write(report, page, articles)
+            issue.write(causes(report), report.header, page.parent)
         except OSError as error:
             self.failed(page, error)
 

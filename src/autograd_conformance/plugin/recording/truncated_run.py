@@ -9,10 +9,11 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.session.records import now
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.processes.journal import Entry
+from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Record, Report, Result
 from autograd_conformance.reporting.records.stream import Writer, load, read
-from autograd_conformance.reporting.render import markdown
+from autograd_conformance.reporting.render import issue, markdown
 
 
 def result_of(entry: Entry, failure: Failure) -> Result:
@@ -66,4 +67,5 @@ def _ended(folder: Path, more: Sequence[Record], reason: str | None, exit_code: 
             )
     report = read(path)
     markdown.write(report, page)
+    issue.write(causes(report), report.header, folder)
     return report, page

@@ -33,6 +33,7 @@ from autograd_conformance.reporting.records.claims import by_article, observatio
 from autograd_conformance.reporting.records.records import LONGEST, Report
 from autograd_conformance.reporting.records.terms import Conclusion, Verdict
 from autograd_conformance.reporting.render.failures import print_failures
+from autograd_conformance.reporting.render.issue import paths
 
 HEADLINES: dict[Conclusion, str] = {
     "conformant": "bold green",
@@ -124,6 +125,8 @@ def _next(report: Report, summary: Summary, written: str | Path | None) -> Itera
     command = next((cause.shown.command for cause in summary.causes if cause.shown.command), None)
     if command:
         steps.append(f"run the worst failure again: {command}")
+    if summary.causes and written is not None and Path(written).suffix == ".md":
+        steps.append(f"report it to the framework: {Path(written).parent / paths(summary.causes[:1])[0]} is the text")
     if stale := sum(each.stale for each in summary.known):
         entries = "entry" if stale == 1 else "entries"
         steps.append(f"remove {stale:,} stale {entries} from the file of known differences")
