@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ KEPT, LEAST, MOST = 0.08, 2.0, 60.0
 seconds that are reserved; at most half of the run's seconds are.
 """
 
+
+AUDITED = 0.5
+"""The fraction of a run's remaining seconds after which the audit, which runs each op alone, ends, so that tests
+run, too.
+"""
 
 YOUNG = 60.0
 """Age in seconds above which a process counts as older than the run."""
@@ -63,6 +69,12 @@ class Limits:
     def seconds_left(self) -> float | None:
         """Returns the number of seconds until the deadline of the tests; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def audit_until(self) -> float:
+        """The time on the monotonic clock at which the audit ends if it begins now; infinity without a deadline."""
+        seconds = self.seconds_left()
+        return math.inf if seconds is None else time.monotonic() + AUDITED * seconds
 
     @property
     def limited(self) -> bool:

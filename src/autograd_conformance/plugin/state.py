@@ -144,12 +144,14 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
     kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES
-    left = len(set(alphabet_of(target, session.framework.drawable).ops) - set(kept) - but)
+    every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but
+    left = len(every.difference(kept))
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
     try:
         found, notes = audit(
             name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits, kept,
             jobs if limits.programs is None else min(1, left), but, Description.of(target),
+            limits.audit_until,
         )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
@@ -162,7 +164,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
         store.keep(notes)
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
-    return found
+    return replace(found, untried=every.difference(notes))
 
 
 def about(item: pytest.Item) -> tuple[str, str | None]:

@@ -117,6 +117,7 @@ class RecordedGraph:
         if call.inputs is not None:
             ends = self._producers(call, found.nodes) + self._towards(call.inputs, found.visited, loosely=True)
             found.nodes = self._towards(self._always_reached(call, found), found.nodes)
+            self._move_unneeded_regions(call, found)
             known = {*map(id, found.nodes), *map(id, found.maybe_nodes)}
             for node in ends:
                 if id(node) not in known:
@@ -158,6 +159,17 @@ class RecordedGraph:
             (found.nodes if number in always else found.maybe_nodes).append(node)
             found.visited.append(node)
         return found
+
+    def _move_unneeded_regions(self, call: BackwardCall, found: Ancestry) -> None:
+        """Moves nodes to `maybe_nodes` if they are in a region that is one node and that makes an input of the call: no
+        gradient flows inside such a node, so the call may end before it.
+        """
+        if not self.reference.traits.one_node:
+            return
+        inputs = {self.reference.tape.edge(r) for r in call.inputs or ()}
+        regions = {self.region(node) for node in found.visited if inputs.intersection(node.entry.outs)} - {()}
+        found.maybe_nodes += [node for node in found.nodes if self.region(node) in regions]
+        found.nodes = [node for node in found.nodes if self.region(node) not in regions]
 
     def _region_entries(self, found: Ancestry, visited: set[int]) -> set[int]:
         """Returns the tape entries that a call reaches only because they share one node with entries that it visited.

@@ -100,6 +100,16 @@ class Slow(Tiny):
         return super().apply(op, operands, attrs)
 
 
+class Slower(Slow):
+    """Each op takes a tenth of a second more."""
+
+    name = "slower"
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        time.sleep(0.1)
+        return super().apply(op, operands, attrs)
+
+
 class Single(Tiny):
     """It has only float32."""
 

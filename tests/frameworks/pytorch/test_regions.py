@@ -28,6 +28,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, region_steps
 from autograd_conformance.rules.relations.relation import Related, relate
+from evaluation.mutants.regions import HonestOneNode, OneNodeRegions
 
 A = "a = leaf [1, 2]"
 EVERY = (TorchRegions, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
@@ -95,6 +96,12 @@ class ReachesNothingElse(TorchRegions):
             leaf = holding()
             if leaf is not None and leaf.is_leaf and leaf.requires_grad and leaf.grad is None:
                 leaf.grad = torch.ones_like(leaf)
+
+
+class NeverFrees(OneNodeRegions):
+    """Its regions are one node, which no call frees."""
+
+    frees = False
 
 
 def violation(text: str, adapter: TorchRegions):
@@ -311,3 +318,17 @@ SIDE = "d = leaf [3, 4]; e = tanh d; f = sin b; drop e; h = square f; i = exp b"
 @pytest.mark.parametrize("adapter", [TorchCheckpointReentrant(), TorchCheckpoint(), TorchRegions()])
 def test_zeros_pass_from_region_to_region(text: str, adapter: TorchRegions):
     assert violation(text, adapter) is None
+
+
+def test_a_call_need_not_enter_a_region_that_makes_its_input():
+    """Autograd does not run a node whose only wanted gradient is that of one of its results, so the graph is kept."""
+    text = (
+        f"{A}; b = cumulative_sum a dim=0; c = multiply b b; "
+        "d = grad c wrt b with [3, 4] unused=True materialize=True; backward c with [5, 6]"
+    )
+    assert violation(text, HonestOneNode()) is None
+    freed = f"{A}; b = cumulative_sum a dim=0; c = multiply b b; d = grad c wrt a with [3, 4]; backward c with [5, 6]"
+    assert violation(freed, HonestOneNode()) is None
+    found = violation(freed, NeverFrees())
+    assert found is not None
+    assert found.rule == "lifetime/same-root-raises"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from autograd_conformance.reporting.records.failure import Category
 
-SETS = ("wrong", "lost", "missing", "once", "twice")
+SETS = ("wrong", "lost", "missing", "once", "twice", "untried")
 """Names of the attributes of `AuditResult` whose sets of ops are sent to the processes of the tests."""
 
 Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
@@ -62,6 +62,8 @@ class AuditResult:
     """Ops whose second derivatives are wrong or not implemented."""
     twice: frozenset[str] = frozenset()
     """Ops whose third derivatives are wrong or not implemented."""
+    untried: frozenset[str] = frozenset()
+    """Ops that did not run alone, because the audit's part of the run's time was over."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """The violation of each wrong or lost op, except wrong ops of which only an undecided error is known."""
     programs: int = 0
@@ -76,7 +78,7 @@ class AuditResult:
 
         wrong, lost = having("wrong"), having("begun")
         bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
-        return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
+        return cls(wrong, lost, having("missing"), having("once"), having("twice"), faults=bad)
 
     def with_mode(self, mode: AuditResult) -> AuditResult:
         """Merges this result with that of a mode of the framework, such as one that compiles, in which only the ops
@@ -88,6 +90,7 @@ class AuditResult:
             self.missing | mode.missing,
             self.once | mode.once,
             self.twice | mode.twice,
+            self.untried | mode.untried,
             {**self.faults, **mode.faults},
             self.programs + mode.programs,
         )
@@ -101,8 +104,8 @@ class AuditResult:
         """Returns a result with the sets of ops that `to_json` of another process made, without faults and a number of
         programs.
         """
-        wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
-        return cls(wrong, lost, missing, once, twice)
+        wrong, lost, missing, once, twice, untried = (frozenset(form[name]) for name in SETS)
+        return cls(wrong, lost, missing, once, twice, untried)
 
 
 NOTHING_FOUND = AuditResult()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -60,14 +61,16 @@ def audit(
     jobs: int = 1,
     but: frozenset[str] = frozenset(),
     description: Description | None = None,
+    until: float = math.inf,
 ) -> Audit:
     """Runs each op of a framework alone, and returns how many times it can be differentiated; third derivatives only
     with `thrice`.
 
     `timeout` is the number of seconds for one op, or for each program if compiling is expensive. `limits` are those of
-    the whole run; raises `AuditCutShort` if the audit exceeds them. The ops with notes in `kept` do not run again, and
-    the ops of `but` not at all. `jobs` processes run the others. Each process has to load a framework with the same
-    `description`.
+    the whole run; raises `AuditCutShort` if the audit exceeds them. At the time `until`, on the monotonic clock, the
+    audit ends; the ops that are not finished then have no notes in its result. The ops with notes in `kept` do not run
+    again, and the ops of `but` not at all. `jobs` processes run the others. Each process has to load a framework with
+    the same `description`.
     """
     request = Request(
         name, device, dtypes, timeout, thrice, limits.programs, sorted(but),
@@ -78,18 +81,20 @@ def audit(
         for share in shares:
             ending.callback(share.stop)
             share.start()
-        running = shares
+        running, is_over = shares, False
         try:
             while running := [share for share in running if share.keep_running()]:
                 if limits.seconds_left() == 0:
                     raise AuditCutShort("the budget of seconds ended while each op was tested alone, before the tests")
+                if is_over := time.monotonic() >= until:
+                    break
                 time.sleep(POLL)
         except AuditCutShort as error:  # the note of an op that is not right may not be final
-            noted = {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
+            noted = _finished(shares)
             error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
             error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             raise
-        found = dict(kept) | _noted(shares)
+        found = dict(kept) | (_finished(shares) if is_over else _noted(shares))
         programs = sum(programs_run(share.folder) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(AuditResult.of(outcomes, faults(found)), programs=programs), found)
@@ -98,6 +103,11 @@ def audit(
 def _noted(shares: Sequence[AuditWorker]) -> dict[str, Note]:
     """Returns the notes of several processes about each op."""
     return {op: note for share in shares for op, note in of_ops(share.noted()).items()}
+
+
+def _finished(shares: Sequence[AuditWorker]) -> dict[str, Note]:
+    """Returns the notes about the ops that did not run when several processes were ended."""
+    return {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
 
 
 class AuditWorker:

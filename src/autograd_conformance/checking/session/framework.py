@@ -153,10 +153,11 @@ class FrameworkUnderTest:
 
     @property
     def faulty_ops(self) -> frozenset[str]:
-        """The ops that violate a rule when each runs alone: those that the audit found, and those with known
-        differences.
+        """The ops that programs of other tests do not use: those that violate a rule when each runs alone, as the audit
+        found or a known difference says, and those that the audit had no time to run.
         """
-        return ops_at_fault(self._audited.wrong, self.target.ops) | self._audited.lost | self._listed_once
+        found = ops_at_fault(self._audited.wrong, self.target.ops) | self._audited.lost | self._listed_once
+        return found | self._audited.untried
 
     @property
     def faulty_second_order(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import pytest
 
-from autograd_conformance.checking.audit.outcome import Fault
+from autograd_conformance.checking.audit.outcome import AuditResult, Fault
 from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session.records import now
 from autograd_conformance.claims.records import claim_records, limited_case_runner
@@ -231,7 +231,7 @@ class RunEnd:
         verdict: Literal["complete", "cut short", "interrupted"] = "complete"
         if not_run or exitstatus not in ENDS:
             verdict = "interrupted"
-        elif self.run.cut_short:
+        elif self.run.cut_short or self.run.session.framework.audited.untried:
             verdict = "cut short"
             self.run.reason = "the run's budget (--programs or --seconds) ended"
         footer = replace(
@@ -240,8 +240,17 @@ class RunEnd:
             not_run=not_run,
             deselected=self.run.deselected,
             missing_ops=tuple(sorted(self.run.session.framework.audited.missing)),
-            notes=tuple(self.run.tally.remarks.lines()),
+            notes=(*_untried(self.run.session.framework.audited), *self.run.tally.remarks.lines()),
             selection=not self.run.whole,
         )
         summary = summarize(replace(self.run.writer.report(), footer=footer))
         return replace(footer, exit_code=exit_code(summary, footer, int(exitstatus)))
+
+
+def _untried(audited: AuditResult) -> Iterator[str]:
+    """Yields a note about the ops that the audit, which runs each op alone, had no time to run."""
+    if audited.untried:
+        yield (
+            f"{counted(len(audited.untried), 'op')} could not run alone before the tests in half of the run's time "
+            "(--seconds), so only the tests of these ops use them"
+        )
