@@ -95,6 +95,8 @@ class Check:
     pool: Pool | None = None
     """If compiling is expensive, decides which drawn programs run, so that many share one compiled function; else None.
     """
+    skipped: frozenset[str] = frozenset()
+    """Slugs of the rules that the user skips: their violations are not reported, and no program counts for them."""
     programs: int = 0
     """Number of checked programs; two related programs count as one."""
     exercised: Counter[str] = field(default_factory=Counter)
@@ -168,7 +170,7 @@ class Check:
         waives = partial(self._waives, program)
         judgement = judge(program, observation, reference, self.target.capabilities, waives)
         waived_rules = self._record_waived(program, observation, judgement.waived)
-        self.exercised.update(judgement.exercised)
+        self.exercised.update(rule for rule in judgement.exercised if rule not in self.skipped)
         self.remarks.refusals.update(judgement.refusals)
         if self.pool is not None:
             self.pool.record_relevance(self.rule in judgement.exercised)
@@ -264,9 +266,11 @@ class Check:
         return None
 
     def _waives(self, program: Program, violation: Violation) -> bool:
-        """Returns whether a violation is not raised: it is a known difference, becomes one, or violates a SHOULD rule
-        in a run that is not strict.
+        """Returns whether a violation is not raised: it is a known difference, becomes one, violates a SHOULD rule in
+        a run that is not strict, or violates a rule that the user skips.
         """
+        if violation.rule in self.skipped:
+            return True
         becomes_known = self.leaves_out is not None or (is_advisory(violation) and not self.strict)
         return becomes_known or self._entry(program, violation) is not None
 
@@ -277,6 +281,8 @@ class Check:
         """
         shown, findings = set[Known](), set[Signature]()
         for violation in waived:
+            if violation.rule in self.skipped:
+                continue
             entry = self._entry(program, violation)
             if entry is not None:
                 shown.add(entry)

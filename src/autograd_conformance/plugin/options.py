@@ -74,6 +74,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="add each violation to a file of known differences, with a witness and the tightest limits",
     )
     group.addoption(
+        "--skip",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file of ops and rules to leave out, each with a reason: [[skip]] with op or rule, and because; "
+        "the report lists them, and such a run is a selection",
+    )
+    group.addoption(
         "--confirm",
         type=_count,
         default=CONFIRMS,

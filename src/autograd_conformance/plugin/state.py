@@ -19,6 +19,8 @@ from autograd_conformance.checking.budget import Budget
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import Session, Settings
+from autograd_conformance.checking.skip_list import NO_SKIPS, MalformedSkips
+from autograd_conformance.checking.skip_list import read as read_skips
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load, without_mode
@@ -26,6 +28,7 @@ from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
@@ -36,6 +39,7 @@ from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
+from autograd_conformance.rules.catalogue import RULES
 
 SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[AuditResult]()
@@ -71,6 +75,10 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
     impossible.
     """
     option = config.option
+    try:
+        skips = read_skips(option.skip, OPS, RULES) if option.skip is not None else NO_SKIPS
+    except MalformedSkips as error:
+        raise pytest.UsageError(f"--skip={error}") from None
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     try:
@@ -93,6 +101,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
         confirms=option.confirm,
         limits=limits,
         articles=option.articles,
+        skips=skips,
     )
     session = Session.of(settings)
     framework = session.framework
@@ -140,18 +149,19 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
-    limits = config.stash[LIMITS]
+    limits, but = config.stash[LIMITS], but | session.settings.skips.ops
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
     kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES
+    is_ours = target is session.framework.target  # without the ops that the user skips, which the audit loads
+    described = session.framework.description if is_ours else Description.of(target)
     every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but
     left = len(every.difference(kept))
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
     try:
         found, notes = audit(
             name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits, kept,
-            jobs if limits.programs is None else min(1, left), but, Description.of(target),
-            limits.audit_until,
+            jobs if limits.programs is None else min(1, left), but, described, limits.audit_until,
         )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None

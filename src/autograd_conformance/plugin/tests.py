@@ -175,7 +175,11 @@ def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
     corpus, `UNDRAWN` if Hypothesis draws none for the test, else the number that Hypothesis is to draw.
     """
     rule, op = about(item)
-    if framework.missing(rule) or (op is not None and op not in framework.target.ops):
+    if (
+        framework.settings.skips.reason(rule, op)
+        or framework.missing(rule)
+        or (op is not None and op not in framework.target.ops)
+    ):
         return 0.0
     if item.path == CORPUS:
         return 1.0
@@ -253,10 +257,13 @@ def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal: Journal) -> Iterator[Check]:
-    """The check that a test calls with each program. Skips the test if the framework does not claim something that the
-    rule needs.
+    """The check that a test calls with each program. Skips the test if the user's list says so, or if the framework
+    does not claim something that the rule needs.
     """
     rule, op = about(request.node)
+    skipped = prepared.settings.skips.reason(rule, op)
+    if skipped is not None:
+        pytest.skip(skipped)
     missing = prepared.missing(rule)
     if missing:
         raise NotApplicable(f"not claimed: {'; '.join(missing)}")

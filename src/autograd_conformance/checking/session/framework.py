@@ -66,9 +66,10 @@ class FrameworkUnderTest:
     @cached_property
     def target(self) -> Target:
         """The framework, loaded and checked with a first program, without the ops for which the audit (which runs each
-        op alone before the tests) found no kernel. Raises the errors of `frameworks.loading.registry`.
+        op alone before the tests) found no kernel, and without those that the user skips. Raises the errors of
+        `frameworks.loading.registry`.
         """
-        missing = self._audited.missing
+        missing = self._audited.missing | self.settings.skips.ops
         return self._loaded.without(missing) if missing else self._loaded
 
     @property
@@ -214,7 +215,7 @@ class FrameworkUnderTest:
         leaves_out = None if self.settings.update is None else self.leaves_out
         target = self.target_of(rule)
         pool = Pool(target.programs_each) if target.programs_each else None
-        return Check(target, self.known, rule, self.settings.strict, leaves_out, pool)
+        return Check(target, self.known, rule, self.settings.strict, leaves_out, pool, self.settings.skips.rules)
 
     def leaves_out(self, rule: Slug, op: str | None) -> bool:
         """Returns whether tests about other rules leave out an op that violates this rule."""
@@ -245,8 +246,15 @@ class FrameworkUnderTest:
         found = (*judgement.waived, *filter(None, [judgement.violation]))
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
+    def is_skipped(self, entry: Known) -> bool:
+        """Returns whether the user's list of skipped ops and rules keeps a known difference from being observed."""
+        skips = self.settings.skips
+        return entry.rule in skips.rules or bool(skips.ops and unsupported_by(entry.witness, self.target))
+
     def _is_known(self, program: Program, violation: Violation) -> bool:
-        """Returns whether a known difference covers a violation in a program."""
+        """Returns whether a known difference covers a violation in a program, or the user skips its rule."""
+        if violation.rule in self.settings.skips.rules:
+            return True
         return any(is_known(entry, program, violation) for entry in self.known)
 
     def missing(self, rule: str) -> list[str]:

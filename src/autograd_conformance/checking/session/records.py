@@ -49,7 +49,7 @@ def header(framework: FrameworkUnderTest, seed: int | None, profile: str, worker
         strict=settings.strict,
         variables={**target.variables, **variables.of([HASHES])},
         environment=tuple(target.environment),
-        notes=tuple(target.notes),
+        notes=(*target.notes, *settings.skips.notes()),
     )
 
 

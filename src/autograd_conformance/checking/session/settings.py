@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograd_conformance.checking.limits import UNLIMITED, Limits
+from autograd_conformance.checking.skip_list import NO_SKIPS, Skips
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.journal import TIMEOUT
@@ -50,6 +51,8 @@ class Settings:
     """Number of failures that this process may run again in a fresh process, to see whether they reproduce."""
     limits: Limits = UNLIMITED
     """The limits of the whole run, on its programs and its time."""
+    skips: Skips = NO_SKIPS
+    """The ops and rules that the user's list leaves out (`--skip`)."""
     articles: bool = False
     """Whether `report.md` and the terminal also show the claims of articles."""
 

@@ -34,8 +34,8 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Removes `report.md`, the drawings, the texts for trackers and the replay files of an earlier run, and files that killed processes
-        left; raises `UnusableFolder` if the system refuses.
+        """Removes `report.md`, the drawings, the texts for trackers and the replay files of an earlier run, and files
+        that killed processes left; raises `UnusableFolder` if the system refuses.
         """
         try:
             files = ("report.md", "drawings/report-*.svg", "issues/*.md", "replay/*.json")

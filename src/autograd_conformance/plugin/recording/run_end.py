@@ -82,10 +82,16 @@ class RunEnd:
         run.
         """
         shown = self.run.failed_ops | {each.signature.op for each in self.run.tally.findings}
-        faults = [(op, fault) for op, fault in self.run.session.framework.audited.faults.items() if op not in shown]
+        faults = [(op, fault) for op, fault in self._faults() if op not in shown]
         name = "faults that the audit found"
         failing = [self.run.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
         return any(failing)
+
+    def _faults(self) -> list[tuple[str, Fault]]:
+        """Returns the faults that the audit found, with their ops, without those of rules that the user skips."""
+        skipped = self.run.session.settings.skips.rules
+        faults = self.run.session.framework.audited.faults
+        return [(op, fault) for op, fault in faults.items() if fault.rule not in skipped]
 
     def _write_fault(self, op: str, fault: Fault) -> bool:
         """Writes a faulty op that the audit found when the op ran alone, unless a known difference covers the fault.
@@ -162,7 +168,7 @@ class RunEnd:
         """Writes a record for each known difference, with the number of programs that showed it."""
         for number, entry in enumerate(self.run.session.framework.known):
             count = self.run.tally.differences[number]
-            if entry.inherited and not count:
+            if not count and (entry.inherited or self.run.session.framework.is_skipped(entry)):
                 continue
             tested = (entry.rule, entry.op) in self.run.exercised  # otherwise the run says nothing about it
             if not count and tested and not self.run.is_stopped():
