@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from autograd_conformance.package.places import PACKAGE, PLUGIN, SUITES
@@ -84,15 +83,5 @@ def arguments(given: Sequence[str]) -> list[str]:
     return words if counted else ["-n", "auto", *words]
 
 
-def _leave_folder() -> None:
-    """Removes the current folder from the module path, where `python -m` puts it first: a file `code.py` there would
-    replace Python's own module.
-    """
-    with suppress(FileNotFoundError):  # the current folder was removed
-        if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
-            del sys.path[0]
-
-
 if __name__ == "__main__":
-    _leave_folder()
     sys.exit(main())

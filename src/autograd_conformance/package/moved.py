@@ -6,9 +6,14 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # that module imports others, such as tempfile, for which `python -m` would take a file of the user's folder
+    Loader = MetaPathFinder = object
 
 PACKAGE = "autograd_conformance."
 
