@@ -14,7 +14,9 @@ from typing import Any
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.checking.error_size import error_size
 from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
@@ -33,13 +35,11 @@ from autograd_conformance.processes.journal import Entry
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
-from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reporting.records.failure import Allowed, ErrorSize, ExplanationStep, Failure
+from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
 from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.relations import codec as relations_codec
-from autograd_conformance.rules.violations.violation import Violation
 
 SHARE, LEAST = 0.1, 4.0
 """The share of a limited run's time that reducing and explaining one failure may take, and the least such time in
@@ -88,7 +88,7 @@ def _explained(
         code="\n".join(case.code),
         loop=with_prelude(case.loop, case.dialect),
         why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
-        error=_error(violation),
+        error=error_size(case.program, violation),
         votes=votes(case),
         diagnosis=violation.diagnosis_text(),
         variation=nearest(case),
@@ -96,6 +96,7 @@ def _explained(
         replay=str(path),
         command=command,
         deviation=category_of(violation),
+        signature=signature_of(case.program, violation),
         cured=essential_ops(case),
         flow=flow(case),
         groups=groups(case.program, case.target),
@@ -118,11 +119,12 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
         allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed_texts()),
         code="\n".join(code(broken.program, dialect)),
         other="" if related is None else "\n".join(code(related.second, dialect)),
-        error=_error(violation),
+        error=error_size(broken.program, violation),
         script=listing(broken.program, broken.target, violation.at),
         replay=str(path),
         command=replay_command(session, path),
         deviation=category_of(violation),
+        signature=signature_of(broken.program, violation),
     )
 
 
@@ -153,12 +155,13 @@ def _related_failure(case: Case, test: str, session: Session, verdict: FailureVe
         code="\n".join(code(related.first, dialect)),
         other="\n".join(code(related.second, dialect)),
         why=relations.explanation(case),
-        error=_error(violation),
+        error=error_size(case.program, violation),
         diagnosis=relations.describe(separate),
         script=relations.script(case),
         replay=str(path),
         command=command,
         deviation=category_of(violation),
+        signature=signature_of(case.program, violation),
         parts=relations.parts(separate),
     )
 
@@ -231,7 +234,9 @@ def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
         script=listing(program, session.framework.target, fault.at),
         replay=str(path),
         command=command,
+        error=fault.error,
         deviation=fault.deviation,
+        signature=fault.signature,
         groups=groups(program, session.framework.target),
     )
 
@@ -285,17 +290,3 @@ def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -
 def _from_start(path: Path, session: Session) -> Path:
     """Returns the path relative to the directory in which the run was started, as records contain no absolute paths."""
     return Path(os.path.relpath(path, session.settings.start)) if path.is_absolute() else path
-
-
-def _error(violation: Violation) -> ErrorSize | None:
-    """Returns the error, its bound and their ratio, at the element of the failing value where that ratio is largest;
-    None if the violation is not about numbers.
-    """
-    if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
-        return None
-    distance = np.abs(violation.got - violation.want)
-    units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
-    units = np.where(np.isnan(units), 0.0, units)  # no error and a bound of 0
-    worst = np.unravel_index(np.argmax(units), distance.shape)
-    largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
-    return ErrorSize(largest, bound, largest / bound if bound else np.inf)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import assemble, indented, statements
@@ -85,6 +86,7 @@ def _part(case: Case, *, second: bool) -> PartViolation:
         second=second,
         at=violation.at,
         flow=flow(case),
+        signature=signature_of(case.program, violation),
     )
 
 

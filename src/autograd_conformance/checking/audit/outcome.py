@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autograd_conformance.reporting.records.failure import Category
+from autograd_conformance.reporting.records.failure import Category, ErrorSize, Signature
 
 SETS = ("wrong", "lost", "missing", "once", "twice", "untried")
 """Names of the attributes of `AuditResult` whose sets of ops are sent to the processes of the tests."""
@@ -39,12 +39,16 @@ class Fault:
     """The allowed outcomes, in words, each with its rule."""
     deviation: Category | None = None
     """Category of the violation; None if the process ended."""
+    error: ErrorSize | None = None
+    """Size of the numerical error; None if the violation is not about numbers."""
+    signature: Signature | None = None
+    """What is wrong, as data; None if the process ended."""
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:
         """Returns the fault that `asdict` turned into JSON data."""
-        deviation = form["deviation"]
-        return cls(**{**form, "deviation": deviation and Category(**deviation)})
+        types = {"deviation": Category, "error": ErrorSize, "signature": Signature}
+        return cls(**{name: types[name](**value) if value and name in types else value for name, value in form.items()})
 
 
 @dataclass(frozen=True, slots=True)

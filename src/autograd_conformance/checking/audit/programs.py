@@ -16,6 +16,8 @@ from autograd_conformance.checking.audit.joining import to_run_alone
 from autograd_conformance.checking.audit.outcome import AuditResult, Fault, Outcome
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation, is_advisory
+from autograd_conformance.checking.error_size import error_size
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
@@ -281,8 +283,9 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
         if violation is not None and violation.op == op:
             allowed = violation.allowed_texts()
             observed, deviation = violation.observed_text(), category_of(violation)
-            fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
-            return fault, absent
+            error, signature = error_size(program, violation), signature_of(program, violation)
+            form, rule = to_json(program), violation.rule
+            return Fault(form, rule, observed, violation.at, allowed, deviation, error, signature), absent
         if is_inconclusive(*observation):
             absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
     return None, absent

@@ -14,7 +14,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.reporting.analysis.causes import Cause, causes_of, line_count, structure, symptom_of
+from autograd_conformance.reporting.analysis.causes import Cause, causes_of, line_count
+from autograd_conformance.reporting.analysis.grouping import structure, symptom_of
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12

@@ -21,6 +21,7 @@ from autograd_conformance.reporting.records.failure import (
     Failure,
     LineGroup,
     PartViolation,
+    Signature,
     Votes,
 )
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
@@ -80,7 +81,7 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "sources": _each(Source, values["sources"]),
                 "allowed": _each(Allowed, values["allowed"]),
                 "why": _each(ExplanationStep, values["why"]),
-                "error": values["error"] and ErrorSize(**{name: float(v) for name, v in values["error"].items()}),
+                "error": error_size(values["error"]),
                 "votes": values["votes"] and Votes(**values["votes"]),
                 "alone": Confirmation(**values["alone"]) if values.get("alone") else None,
                 "deviation": Category(**values["deviation"]) if values.get("deviation") else None,
@@ -88,6 +89,7 @@ def decode(form: Mapping[str, Any]) -> Record:
                 "parts": tuple(_part(each) for each in values.get("parts", ())),
                 "groups": tuple(LineGroup(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
                 "flow": _flow(values["flow"]) if values.get("flow") else None,
+                "signature": Signature(**values["signature"]) if values.get("signature") else None,
             }
             return Failure(**{**values, **nested})
         case "known":
@@ -121,7 +123,18 @@ def _plain(value: Any) -> Any:
 
 def _part(form: Mapping[str, Any]) -> PartViolation:
     flow = _flow(form["flow"]) if form.get("flow") else None
-    return PartViolation(**{**form, "deviation": Category(**form["deviation"]), "flow": flow})
+    signature = Signature(**form["signature"]) if form.get("signature") else None
+    return PartViolation(**{**form, "deviation": Category(**form["deviation"]), "flow": flow, "signature": signature})
+
+
+def error_size(form: Mapping[str, Any] | None) -> ErrorSize | None:
+    """Returns the size of an error that has the given JSON form, in which infinite numbers are strings; the number of
+    right digits is left out if it is 0.
+    """
+    if form is None:
+        return None
+    numbers = {name: float(value) for name, value in form.items()}
+    return ErrorSize(**{"digits": 0.0, **numbers} if "of" in numbers else numbers)
 
 
 def _flow(form: Mapping[str, Any]) -> GradientFlow:

@@ -35,6 +35,10 @@ class ErrorSize:
     largest: float
     bound: float
     units: float
+    digits: float | None = field(default=None, metadata=LATER)
+    """Number of right decimal digits of the wrong element that has the fewest; None if the record does not say."""
+    of: float | None = field(default=None, metadata=LATER)
+    """Number of decimal digits of the dtype: 16 for float64, 7 for float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,26 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What is wrong in a failure, as data that is equal in all failures of one fault, whatever their programs, ops and
+    tests are.
+    """
+
+    stage: str
+    """The kind of the failing instruction, as programs in JSON name it: ``apply``, ``write``, ``backward``."""
+    general: bool
+    """Whether failures of different ops with this signature have one cause; wrong numbers usually do not."""
+    got: str | None = None
+    """What was observed, such as the shape, the flag or the pattern of the numbers; None if the kind of difference says
+    it all.
+    """
+    want: str | None = None
+    """What the rules allow in its place."""
+    diagnosis: str | None = None
+    """The name of the diagnosis, without the numbers of lines; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
     """Result of running a failure again: the program, up to a few times in one fresh process, and the script in
     another.
@@ -120,6 +144,8 @@ class PartViolation:
     """Index of the failing instruction in its program, from 0."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
     """Gradients that the failing backward call computed, and the tensors that its ops had saved."""
+    signature: Signature | None = field(default=None, metadata=LATER)
+    """What is wrong, as data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,3 +196,5 @@ class Failure:
     groups: tuple[LineGroup, ...] = field(default=(), metadata=LATER)
     parts: tuple[PartViolation, ...] = field(default=(), metadata=LATER)
     """Other rules that the programs break, if the failure's rule compares two programs with each other."""
+    signature: Signature | None = field(default=None, metadata=LATER)
+    """What is wrong, as data; None in records of older versions, and if the process ended."""

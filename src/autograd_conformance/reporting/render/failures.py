@@ -5,15 +5,15 @@ name, and of each further cause one line.
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
 from autograd_conformance.reporting.analysis.causes import Cause
-from autograd_conformance.reporting.analysis.severity import NAMES
-from autograd_conformance.reporting.prose import counted, one_line, printable, shortened
+from autograd_conformance.reporting.analysis.severity import heading
+from autograd_conformance.reporting.prose import counted, listed, one_line, printable, shortened
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
@@ -34,16 +34,31 @@ def print_failures(causes: tuple[Cause, ...], console: Console, in_full: int = S
 
 
 def severity_name(cause: Cause) -> str:
-    """Returns the name of a cause's severity, such as ``silently wrong``; ``failure`` if the severity is unknown."""
-    return NAMES[cause.severity] if cause.severity else "failure"
+    """Returns the name of a cause's severity, such as ``silently wrong, 3 of 16 digits right``; ``failure`` if the
+    severity is unknown.
+    """
+    return heading(cause.worst)
 
 
 def cause_title(cause: Cause) -> str:
-    """Title of a cause on one line: the faulty op and the rule that it breaks, or only the rule."""
+    """Title of a cause on one line: the faulty op and the rule that it breaks, or only the rule; the number of ops if
+    the cause is common to several.
+    """
     failure = cause.shown
+    if len(cause.ops) > 1:
+        return f"{failure.rule}, in {counted(len(cause.ops), 'op')}"
     if cause.op is not None:
         return f"op {one_line(cause.op)} breaks {failure.rule}"
     return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")
+
+
+def places_text(cause: Cause) -> str:
+    """Sentence that names the ops with one cause and the rules that they break; empty if the cause is about one op."""
+    if len(cause.ops) < 2:
+        return ""
+    by_rule: Counter[str] = Counter(failure.rule for failure in cause.failures)
+    rules = listed(f"{rule} ({count})" for rule, count in by_rule.most_common())
+    return f"It is the same in {counted(len(cause.ops), 'op')}: {listed(map(one_line, cause.ops))}. Broken rules: {rules}."
 
 
 def failure_counts(causes: tuple[Cause, ...]) -> str:
@@ -85,8 +100,12 @@ def _others(cause: Cause) -> Iterator[str]:
         return
     by_rule: dict[str, list[str]] = defaultdict(list)
     for failure in cause.others:
-        by_rule[f"{failure.rule}{f', op {failure.op}' if failure.op else ''}"].append(short_test_name(failure.test))
+        op = f", op {failure.op}" if failure.op and not places_text(cause) else ""
+        by_rule[f"{failure.rule}{op}"].append(short_test_name(failure.test))
     yield ""
+    places = places_text(cause)
+    if places:
+        yield from textwrap.wrap(places, text.WIDTH, break_on_hyphens=False, break_long_words=False)
     yield f"{counted(len(cause.others), 'other failure')} with probably the same cause:"
     for rule, tests in by_rule.items():
         listed = f"  {one_line(rule)}: found by {', '.join(tests)}"

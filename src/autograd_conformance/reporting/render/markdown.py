@@ -13,8 +13,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from autograd_conformance.reporting.analysis.causes import ops
 from autograd_conformance.reporting.analysis.coverage import coverage_table
+from autograd_conformance.reporting.analysis.grouping import ops
 from autograd_conformance.reporting.analysis.summary import (
     DIFFERING,
     ORDER,
@@ -44,7 +44,7 @@ from autograd_conformance.reporting.prose import (
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
-from autograd_conformance.reporting.render.failures import failure_counts, severity_name
+from autograd_conformance.reporting.render.failures import failure_counts, places_text, severity_name
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, listing, vote_rows
 
@@ -252,6 +252,7 @@ def environment() -> Environment:
         "observation": observation,
         "shortened": shortened,
         "failure_counts": failure_counts,
+        "places_text": places_text,
         "severity_name": severity_name,
         "ops_of": lambda program: sorted(ops(program)),
         "applies": applies,

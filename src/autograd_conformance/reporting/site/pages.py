@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograd_conformance.reporting.analysis.causes import ops
 from autograd_conformance.reporting.analysis.coverage import coverage_table
-from autograd_conformance.reporting.analysis.severity import NAMES, severity
+from autograd_conformance.reporting.analysis.grouping import ops
+from autograd_conformance.reporting.analysis.severity import heading
 from autograd_conformance.reporting.analysis.summary import (
     DIFFERING,
     ORDER,
@@ -37,7 +37,7 @@ from autograd_conformance.reporting.prose import (
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 from autograd_conformance.reporting.records.versions import place
-from autograd_conformance.reporting.render.failures import cause_title, severity_name
+from autograd_conformance.reporting.render.failures import cause_title, places_text, severity_name
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, vote_rows
 from autograd_conformance.reporting.site.code import coloured
@@ -127,6 +127,7 @@ def environment(site: Site) -> Environment:
         "vote_rows": vote_rows,
         "severity_name": severity_name,
         "cause_title": cause_title,
+        "places_text": places_text,
         "observation": observation,
         "verdict_counts": verdict_counts,
         "observation_counts": observation_counts,
@@ -187,7 +188,6 @@ def _rule(row: Row, family: Family, site: Site, templates: Environment) -> str:
 
 
 def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
-    found = severity(page.failure)
     return templates.get_template("failure.html.j2").render(
         root="../",
         page=page,
@@ -195,7 +195,7 @@ def _failure(page: FailurePage, run: Run, templates: Environment) -> str:
         failure=page.failure,
         part_of=by_name(page.failure),
         pictures=[(each, Markup(each.svg)) for each in pictures(page.failure)],  # escaped where they are made
-        severity=NAMES[found] if found else "failure",
+        severity=heading(page.failure),
     )
 
 

@@ -1,0 +1,41 @@
+"""Measures the numerical error of a violation."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.rounding.bounds import working_dtype
+from autograd_conformance.reporting.records.failure import ErrorSize
+from autograd_conformance.rules.violations.violation import Violation
+
+DIGITS = {name: float(-np.log10(np.finfo(name).eps)) for name in ("float32", "float64")}
+"""Number of decimal digits of each dtype, not rounded."""
+
+
+def error_size(program: Program, violation: Violation) -> ErrorSize | None:
+    """Returns the error, its bound and their ratio, at the element of the failing value where that ratio is largest,
+    and how many digits are right; None if the violation is not about numbers.
+    """
+    got, want, bound = violation.got, violation.want, violation.bound
+    if got is None or want is None or bound is None or not got.size:
+        return None
+    distance = np.abs(got - want)
+    units = np.where(np.isfinite(distance), distance / bound, np.inf)
+    units = np.where(np.isnan(units), 0.0, units)  # no error and a bound of 0
+    worst = np.unravel_index(np.argmax(units), distance.shape)
+    largest, limit = float(distance[worst]), float(np.broadcast_to(bound, distance.shape)[worst])
+    of = DIGITS[working_dtype(program)]
+    digits = right_digits(got, want, units > 1, of)
+    return ErrorSize(largest, limit, largest / limit if limit else np.inf, digits, round(of))
+
+
+def right_digits(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, of: float) -> float:
+    """Returns the number of right decimal digits of the wrong element that has the fewest; at most `of`, and 0 if it is
+    not finite or has to be 0.
+    """
+    if not wrong.any():
+        return of
+    with np.errstate(all="ignore"):
+        relative = np.abs(got - want)[wrong] / np.abs(want)[wrong]
+        digits = -np.log10(np.max(np.where(np.isfinite(relative), relative, np.inf)))
+    return round(float(np.clip(digits, 0.0, of)), 1)

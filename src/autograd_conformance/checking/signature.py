@@ -1,0 +1,178 @@
+"""Makes the signature of a violation: what is wrong, as data that is equal in all failures of one fault, whatever their
+programs, ops and tests are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from autograd_conformance.checking.messages import is_generic, normalised
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Ref, Shape
+from autograd_conformance.programs.observations import Raised
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reporting.records.failure import Signature
+from autograd_conformance.rules.violations.behaviour import Expected
+from autograd_conformance.rules.violations.expected import ExpectedError
+from autograd_conformance.rules.violations.observed import (
+    HoldsGradient,
+    ImpossibleSample,
+    OtherGradient,
+    OtherMove,
+    OtherValue,
+    RaisedError,
+    ReturnedUnexpectedly,
+    SavedTensorCount,
+    ValueMemory,
+)
+from autograd_conformance.rules.violations.pairs import CallFailed, OutcomesDiffer, SumsDiffer, ValuesDiffer
+from autograd_conformance.rules.violations.shared import Flag, GradientForm, ResultDtype, ResultShape, Strides
+from autograd_conformance.rules.violations.violation import Violation
+
+NAN_AT_ZERO = "NaN where an operand is 0"
+"""The pattern of numbers that are NaN, and must not be, at operands of 0 only. Ops share it: they divide by 0, or
+multiply an infinite number by 0."""
+
+PER_OP = ("modified in place", "leaf written in place", "view may not be written", "overlapping memory written")
+"""Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
+
+
+class _Difference(NamedTuple):
+    """The parts of a signature that depend on the behaviours."""
+
+    got: str | None
+    want: str | None
+    general: bool
+
+
+def signature_of(program: Program, violation: Violation) -> Signature:
+    """Returns the signature of a violation of a program."""
+    difference = _difference(program, violation)
+    return Signature(
+        stage=codec.to_json(program)["instructions"][violation.at]["do"],
+        general=difference.general,
+        got=difference.got,
+        want=difference.want,
+        diagnosis=None if violation.diagnosis is None else violation.diagnosis.kind.name.lower().replace("_", " "),
+    )
+
+
+def _difference(program: Program, violation: Violation) -> _Difference:
+    """Returns what was observed and what is allowed, without what depends on the op or the program."""
+    expected = tuple(each.expected for each in violation.allowed)
+    match violation.observed:
+        case ResultShape(shape):
+            return _shapes(shape, next((each.shape for each in expected if isinstance(each, ResultShape)), None))
+        case GradientForm(shape, dtype):
+            return _forms(shape, dtype, expected)
+        case ResultDtype(dtype):
+            return _Difference(dtype, _first(expected, ResultDtype, "dtype"), True)
+        case Flag(requires):
+            return _Difference(f"requires grad: {requires}", None, True)
+        case RaisedError(kind, type_, message):
+            return _error(f"{kind.value} ({type_})", message, _ops_at(program, violation))
+        case CallFailed(_, _, outcome) if isinstance(outcome, Raised):
+            return _error(f"{outcome.kind.value} ({outcome.type})", outcome.message, _ops(program))
+        case ReturnedUnexpectedly():
+            kind_ = next((each.kind.value for each in expected if isinstance(each, ExpectedError)), None)
+            return _Difference(None, kind_, kind_ not in PER_OP)
+        case OtherValue() | OtherGradient() | OtherMove() | ImpossibleSample():
+            pattern = _pattern(program, violation)
+            return _Difference(pattern, None, pattern == NAN_AT_ZERO)
+        case ValuesDiffer() | SumsDiffer() | OutcomesDiffer() | CallFailed() | HoldsGradient() | SavedTensorCount():
+            return _Difference(None, None, False)
+        case Strides():
+            return _Difference(None, None, False)
+        case ValueMemory(_, of_gradient):
+            return _Difference("memory of a gradient" if of_gradient else "memory of a value", None, True)
+        case _:  # the kind of difference says it all
+            return _Difference(None, None, True)
+
+
+def _first(expected: Sequence[Expected], of: type, field: str) -> str | None:
+    return next((str(getattr(each, field)) for each in expected if isinstance(each, of)), None)
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def _shapes(got: Shape, want: Shape | None) -> _Difference:
+    """Returns the difference of two shapes. Ops share a fault if the shapes differ by dimensions of length 1 alone; a
+    single number is named as such.
+    """
+    if want is None:
+        return _Difference(str(got), None, False)
+    if sorted(x for x in got if x != 1) != sorted(x for x in want if x != 1) or len(got) == len(want):
+        return _Difference(str(got), str(want), False)
+    if not want or not got:
+        return _Difference(str(got), str(want), True)
+    more = len(got) - len(want)
+    return _Difference(f"{abs(more)} {'more' if more > 0 else 'fewer'} of length 1", None, True)
+
+
+def _forms(shape: Shape, dtype: str, expected: Sequence[Expected]) -> _Difference:
+    """Returns the difference of the shapes and dtypes of two gradients: that of the shapes, if these differ."""
+    form = next((each for each in expected if isinstance(each, GradientForm)), None)
+    if form is None or form.shape != shape:
+        return _shapes(shape, None if form is None else form.shape)
+    return _Difference(dtype, form.dtype, True)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _error(kind: str, message: str, ops: Sequence[str]) -> _Difference:
+    """Returns an error by its kind and its message without numbers, shapes and the names of the failing ops. A message
+    of Python or NumPy that has no other words may come from anywhere.
+    """
+    return _Difference(f"{kind}: {normalised(message, ops)}", None, not is_generic(message))
+
+
+def _ops_at(program: Program, violation: Violation) -> tuple[str, ...]:
+    """Returns the op that a violation is about, or else that of its instruction, or else all ops of the program."""
+    step = program[violation.at]
+    if violation.op is not None:
+        return (violation.op,)
+    return (step.op,) if isinstance(step, (Apply, InPlace)) else _ops(program)
+
+
+def _ops(program: Program) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(step.op for step in program if isinstance(step, (Apply, InPlace))))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _pattern(program: Program, violation: Violation) -> str | None:
+    """Returns what is special about wrong numbers; None if nothing is."""
+    got, want = violation.got, violation.want
+    if got is None or want is None or got.shape != want.shape:
+        return None
+    missing = np.isnan(got) & ~np.isnan(want)
+    if missing.any():
+        operand = _operand(program, violation)
+        at_zero = operand is not None and operand.shape == got.shape and not operand[missing].any()
+        return NAN_AT_ZERO if at_zero else "NaN"
+    if (np.isinf(got) & ~np.isinf(want)).any():
+        return "infinite"
+    return "zeros" if not got.any() else None
+
+
+def _operand(program: Program, violation: Violation) -> np.ndarray | None:
+    """Returns the elements of the leaf whose gradient is wrong, or of the first leaf that a wrong value was computed
+    from; None if there is no such leaf.
+    """
+    step, subject = program[violation.at], violation.subject
+    refs: tuple[Ref, ...] = ()
+    match step:
+        case Apply():
+            refs = step.args[:1]
+        case InPlace():
+            refs = (step.target,)
+        case Backward():
+            refs = () if subject is None else (subject,)
+        case Grad():
+            refs = () if subject is None else step.inputs[subject.output : subject.output + 1]
+    made = next((program[ref.at] for ref in refs), None)
+    return np.reshape(np.asarray(made.value.data, float), made.value.shape) if isinstance(made, Leaf) else None

@@ -1,0 +1,200 @@
+"""The keys from which causes are made: two failures of a run that share a key have one cause."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autograd_conformance.reporting.records.failure import Category, Failure, PartViolation, Signature
+
+GRAPH_FREED = "graph freed"
+"""The kind of error that a backward call must raise if its graph was freed."""
+
+PER_OP_ERRORS = frozenset(
+    {
+        "modified in place",
+        "leaf written in place",
+        "view may not be written",
+        "overlapping memory written",
+        "view detached in place",
+    }
+)
+"""Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
+
+VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
+"""Keys of a program's JSON form whose values (constants, shapes, dtypes, cotangents) are ignored when the structures of
+two programs are compared.
+"""
+
+Symptom = tuple[str, Category | str]
+"""A failure's verdict and category; if the category is unknown, the text of the observed outcome instead."""
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+def ops(program: Mapping[str, Any]) -> frozenset[str]:
+    """Returns the names of all ops in the JSON form of a program, or of a pair of related programs."""
+    return frozenset(step["op"] for step in _steps(program) if isinstance(step.get("op"), str))
+
+
+def op_of(failure: Failure) -> str | None:
+    """Returns the op that a failure is about: the one that it names, or the only one of its program."""
+    if failure.op is not None:
+        return failure.op
+    used = ops(failure.program)
+    return next(iter(used)) if len(used) == 1 else None
+
+
+def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
+    """Yields every instruction in the JSON form of a program or of a pair of programs."""
+    if isinstance(form, Mapping):
+        if "do" in form:
+            yield form
+        for value in form.values():
+            yield from _steps(value)
+    elif isinstance(form, (list, tuple)):
+        for value in form:
+            yield from _steps(value)
+
+
+def structure(form: Any) -> Any:
+    """Returns a program's JSON form without constants, shapes and dtypes, so that programs that differ only in these
+    have equal structures.
+    """
+    if isinstance(form, Mapping):
+        return {key: structure(value) for key, value in form.items() if key not in VALUES}
+    return [structure(value) for value in form] if isinstance(form, (list, tuple)) else form
+
+
+def symptom_of(failure: Failure) -> Symptom:
+    """Returns the symptom of a failure: the verdict, and the category of the violation or, if no category is known, the
+    text of the observed outcome.
+    """
+    return failure.verdict, failure.deviation or failure.observed
+
+
+# -- signatures --------------------------------------------------------------------------------------------------------
+
+WITHOUT_RULE = frozenset({"other shape", "form of a gradient", "other value"})
+"""Kinds of differences that have one cause over all rules if their signature is general."""
+
+
+def signature_key(failure: Failure) -> Hashable | None:
+    """Returns a key that is equal for failures whose signatures show that they have one cause, in whatever ops, rules
+    and tests; None if the signature does not show it.
+    """
+    return _signature_key(failure.rule, failure.op, failure.verdict, failure.deviation, failure.signature)
+
+
+def _signature_key(
+    rule: str, op: str | None, verdict: str, deviation: Category | None, signature: Signature | None
+) -> Hashable | None:
+    """Returns the key of a failure, or of a rule that one of two compared programs breaks."""
+    if deviation is None or signature is None:
+        return None
+    if signature.diagnosis is not None:
+        return "diagnosed", verdict, rule, op, deviation.what, signature.diagnosis
+    if not signature.general:
+        return None
+    if deviation.error == GRAPH_FREED and deviation.severity == "lost error":
+        return "freed", verdict
+    about = deviation.what, deviation.error, signature.got, signature.want, signature.stage
+    over_rules = deviation.severity in ("lost error", "wrong error") or deviation.what in WITHOUT_RULE
+    over_rules = over_rules or deviation.what.startswith("other gradient, ")
+    return "signature", verdict, None if over_rules else rule, about
+
+
+# -- grouping ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyOp:
+    """What the failures of an op in programs without other ops have in common, if they have one symptom."""
+
+    rules: frozenset[str]
+    """The rules that the op breaks."""
+    keys: frozenset[Hashable | None]
+    """The signature keys of these failures."""
+
+
+FaultyOps = Mapping[tuple[str, Symptom], FaultyOp]
+"""The faulty op for each op and symptom."""
+
+
+def faulty_ops(failures: Iterable[Failure]) -> FaultyOps:
+    """Finds the ops that fail in programs without other ops, each with its symptom."""
+    found: dict[tuple[str, Symptom], FaultyOp] = {}
+    for failure in failures:
+        if failure.op is not None and ops(failure.program) == {failure.op}:
+            about = failure.op, symptom_of(failure)
+            old = found.get(about, FaultyOp(frozenset(), frozenset()))
+            found[about] = FaultyOp(old.rules | {failure.rule}, old.keys | {signature_key(failure)})
+    return found
+
+
+def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
+    """Returns the op that causes a failure, if that op has the same symptom in a program without other ops; None
+    otherwise.
+    """
+    symptom = symptom_of(failure)
+    if failure.op is not None:
+        about = faulty.get((failure.op, symptom))
+        if about is not None and failure.rule in about.rules:
+            return failure.op
+    if failure.diagnosis is not None:
+        return None
+    used = ops(failure.program)
+    is_alone = failure.op is None and failure.signature is not None and len(used) == 1
+    tried = sorted(used) if failure.verdict in ("crash", "timeout") or is_alone else failure.cured
+    return next((op for op in tried if (op, symptom) in faulty), None)
+
+
+def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
+    """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
+    general = signature_key(failure)
+    if general is not None:
+        yield general
+        return
+    symptom, deviation, op = symptom_of(failure), failure.deviation, responsible_op(failure, faulty)
+    if op is not None:
+        yield "op", op, symptom
+        keys = faulty[op, symptom].keys
+        if len(keys) == 1 and None not in keys:  # the op's own failures are part of a cause of several ops
+            yield from keys
+        return
+    by_parts = {_part_key(part, faulty) for part in failure.parts}
+    if len(by_parts) == 1 and None not in by_parts:  # two ways of breaking rules may have two causes
+        yield from by_parts
+    if deviation is not None and deviation.severity == "lost error" and deviation.error == GRAPH_FREED:
+        yield "freed", failure.verdict
+        return
+    about = (failure.rule, failure.op, symptom)
+    if failure.op is not None or failure.diagnosis is not None:
+        yield "rule", *about, failure.diagnosis
+    elif deviation is not None and deviation.severity == "wrong error":
+        yield "raised", *about, failure.observed
+    elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
+        yield "returned", *about
+    form = structure(failure.program)
+    if form:
+        family = failure.rule.partition("/")[0]
+        yield "program", family, failure.op, symptom, failure.diagnosis, json.dumps(form, sort_keys=True)
+
+
+def _part_key(part: PartViolation, faulty: FaultyOps) -> Hashable:
+    """Returns a grouping key for a rule that one of two compared programs breaks, equal to the key of a failure of that
+    rule itself.
+
+    None if neither an op nor a diagnosis is known: the cause could be anything.
+    """
+    general = _signature_key(part.rule, part.op, "fail", part.deviation, part.signature)
+    if general is not None:
+        return general
+    symptom: Symptom = ("fail", part.deviation)
+    about = faulty.get((part.op, symptom)) if part.op is not None else None
+    if about is not None and part.rule in about.rules:
+        return "op", part.op, symptom
+    return ("rule", part.rule, part.op, symptom, part.diagnosis) if part.op or part.diagnosis else None
