@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import ProcessState, Session
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.record import LEAST, SHARE, failure
+from autograd_conformance.failures.record import failure
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.reporting.records.failure import Failure
+
+SHARE, LEAST = 0.1, 4.0
+"""The share of a limited run's time that reducing the program of one new known difference may take, and the least such
+time in seconds."""
 
 
 def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Failure]:

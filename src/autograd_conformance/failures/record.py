@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.counted import deadline, is_counted_only
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, listing, loop_listing, with_prelude
@@ -35,41 +37,48 @@ from autograd_conformance.processes.journal import Entry
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
+from autograd_conformance.reporting.analysis.grouping import signature_key
 from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
 from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.relations import codec as relations_codec
 
-SHARE, LEAST = 0.1, 4.0
-"""The share of a limited run's time that reducing and explaining one failure may take, and the least such time in
-seconds. Reducing takes at most half of the time."""
-
 
 def failure(
     broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail", file: Path | None = None
 ) -> Failure:
-    """Makes the record of a violation: reduced, explained, and with a replay file.
+    """Makes the record of a violation: reduced, explained, and with a replay file. If this process has explained a
+    failure with the same cause already, or the time for it is used up, the record has the program in which the
+    violation was found.
 
     If `file` already contains the program, no replay file is written. If the suite fails to reduce or explain it, the
     record has the program in which the violation was found, and says so.
     """
-    if session.process.is_over():
+    process = session.process
+    if process.is_over():
         return unexplained(broken, test, session, verdict)
+    began = time.monotonic()
     try:
-        return _explained(broken, test, session, verdict, file)
+        if file is None and is_counted_only(broken, session, verdict):
+            return replace(unexplained(broken, test, session, verdict), counted=True)
+        made = _explained(broken, test, session, verdict, file)
+        process.note_explained(signature_key(made))
+        return made
     except Exception as error:  # a bug of the suite: the violation is true all the same
         note = f"the suite failed to explain this; please report it to the suite: {type(error).__name__}: {error}"
         return replace(
             unexplained(broken, test, session, verdict), why=(ExplanationStep(broken.violation.at + 1, harmless(note)),)
         )
+    finally:
+        process.count_explaining(time.monotonic() - began)
 
 
 def _explained(
     broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, file: Path | None
 ) -> Failure:
     """Makes the record of a violation: reduced, explained, and with a replay file."""
-    found = Case.of(broken, session.process.deadline(SHARE, LEAST)).with_crashes_as_errors()
+    found = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
     if broken.related is not None:
         return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)
     case = with_confirmed_cause(_reduced_case(found, session.framework.known))
@@ -201,12 +210,12 @@ def audit_failure(op: str, fault: Fault, session: Session, broken: RuleViolated 
     if broken is None or broken.violation.rule != fault.rule or session.process.is_over():
         return plain
     try:
-        case = Case.of(broken, session.process.deadline(SHARE, LEAST)).with_crashes_as_errors()
+        case = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
         return replace(
             plain,
             at=broken.violation.at,
             why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
-            error=_error(broken.violation),
+            error=error_size(broken.program, broken.violation),
             votes=votes(case),
             diagnosis=broken.violation.diagnosis_text(),
             script=script(case),

@@ -198,7 +198,8 @@ def _violation(
     session, past = item.config.stash[SESSION], item.config.stash[SESSION].process.past  # explaining runs programs, too
     failure = failures.failure(broken, item.nodeid, session, verdict)
     _save(item, failure, verdict)
-    failure = time_limit.confirm(failure, session, past)
+    if not failure.counted:
+        failure = time_limit.confirm(failure, session, past)
     report.longrepr = text.render(failure)
     return _Found(verdict, None, failure)
 

@@ -8,7 +8,7 @@ import errno
 import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,6 +38,9 @@ class ProcessState:
         """
         self.confirming = 0.0
         """Seconds that this process has spent on running failures again, in a run with a time limit."""
+        self.explaining = 0.0
+        """Seconds that this process has spent on reducing and explaining failures, in a run with a time limit."""
+        self._explained: set[Hashable] = set()
         self._journal: Journal | None = None
         self._past: deque[Program] = deque(maxlen=PAST)
         self._reported: set[str] = set()
@@ -97,6 +100,23 @@ class ProcessState:
         """Counts a check of this process's judge with known answers; returns the number of such checks so far."""
         self._judge_checks += 1
         return self._judge_checks
+
+    # -- causes
+
+    def is_explained(self, cause: Hashable) -> bool:
+        """Returns whether this process has explained a failure with a cause; False for None, an unknown cause."""
+        return cause is not None and cause in self._explained
+
+    def note_explained(self, cause: Hashable) -> None:
+        """Notes that a failure with a cause was reduced and explained, so that others with that cause are only
+        counted.
+        """
+        if cause is not None:
+            self._explained.add(cause)
+
+    def count_explaining(self, seconds: float) -> None:
+        """Adds seconds that were spent on reducing and explaining a failure."""
+        self.explaining += seconds
 
     # -- confirmations
 

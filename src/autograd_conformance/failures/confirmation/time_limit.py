@@ -14,9 +14,12 @@ from autograd_conformance.processes.supervision import KILLS
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Confirmation, Failure
 
-SHARE, LEAST = 0.1, 5.0
+SHARE, LEAST = 0.05, 5.0
 """The share of a limited run's time that each process may spend on confirming failures, and the least such time in
 seconds."""
+
+SHARE_OF_ENDINGS = 0.1
+"""The share of that time if a failure ended its process: whether the framework did that depends on running it again."""
 
 SHORTEST = 2.0
 """The least number of seconds that must be left for a failure to be confirmed."""
@@ -31,7 +34,8 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
 
     With `always`, the failure is confirmed even if the limit of `--confirm` is reached.
     """
-    until = session.process.deadline(SHARE, LEAST, session.process.confirming)
+    share = SHARE_OF_ENDINGS if failure.verdict in ("crash", "timeout") else SHARE
+    until = session.process.deadline(share, LEAST, session.process.confirming)
     if math.isinf(until) or not (session.process.confirms_left or always):
         return isolation.confirm(failure, session, history, always)
     began = time.monotonic()

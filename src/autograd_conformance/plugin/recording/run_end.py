@@ -5,7 +5,7 @@ last record) and the page `report.md`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.processes import journal
 from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.analysis.differences import entries
+from autograd_conformance.reporting.analysis.grouping import key_of, signature_key
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
 from autograd_conformance.reporting.prose import counted
@@ -93,6 +94,11 @@ class RunEnd:
         faults = self.run.session.framework.audited.faults
         return [(op, fault) for op, fault in faults.items() if fault.rule not in skipped]
 
+    def _is_shown(self, cause: Hashable | None) -> bool:
+        """Whether the report has a failure with the same cause; False for None, an unknown cause."""
+        written = (each for each in self.run.writer.records if isinstance(each, Failure) and not each.counted)
+        return cause is not None and cause in map(signature_key, written)
+
     def _write_fault(self, op: str, fault: Fault) -> bool:
         """Writes a faulty op that the audit found when the op ran alone, unless a known difference covers the fault.
         Returns whether the fault fails the run.
@@ -102,11 +108,14 @@ class RunEnd:
         ):
             return False
         again = None
-        if fault.at is not None and not self.run.is_stopped():
+        is_shown = self._is_shown(key_of(fault.rule, op, "fail", fault.deviation, fault.signature))
+        if fault.at is not None and not is_shown and not self.run.is_stopped():
             run = partial(self.run.session.framework.violated_by, fault.program)
             again = self.run.parts.attempt("faults that the audit found", run, None)
         failure = audit_failure(op, fault, self.run.session, again)
-        if not self.run.is_stopped():
+        if is_shown:
+            failure = replace(failure, counted=True)
+        elif not self.run.is_stopped():
             failure = confirm(failure, self.run.session)
         self.run.writer.write(failure)
         result = Result(

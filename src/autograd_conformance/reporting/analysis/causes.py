@@ -119,7 +119,7 @@ def _cause(members: tuple[Failure, ...], faulty: FaultyOps, rules: Mapping[str, 
         reproduced = each.alone is not None and each.alone.failed > 0
         in_company = op is not None and each.op != op
         own = rules.get(each.test) == each.rule
-        return *damage, in_company, not each.why, digits, line_count(each), not reproduced, not own
+        return *damage, in_company, each.counted, digits, line_count(each), not reproduced, not own
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
     return Cause((members[at], *members[:at], *members[at + 1 :]), op)

@@ -86,10 +86,10 @@ def signature_key(failure: Failure) -> Hashable | None:
     """Returns a key that is equal for failures whose signatures show that they have one cause, in whatever ops, rules
     and tests; None if the signature does not show it.
     """
-    return _signature_key(failure.rule, failure.op, failure.verdict, failure.deviation, failure.signature)
+    return key_of(failure.rule, failure.op, failure.verdict, failure.deviation, failure.signature)
 
 
-def _signature_key(
+def key_of(
     rule: str, op: str | None, verdict: str, deviation: Category | None, signature: Signature | None
 ) -> Hashable | None:
     """Returns the key of a failure, or of a rule that one of two compared programs breaks."""
@@ -190,7 +190,7 @@ def _part_key(part: PartViolation, faulty: FaultyOps) -> Hashable:
 
     None if neither an op nor a diagnosis is known: the cause could be anything.
     """
-    general = _signature_key(part.rule, part.op, "fail", part.deviation, part.signature)
+    general = key_of(part.rule, part.op, "fail", part.deviation, part.signature)
     if general is not None:
         return general
     symptom: Symptom = ("fail", part.deviation)

@@ -198,3 +198,7 @@ class Failure:
     """Other rules that the programs break, if the failure's rule compares two programs with each other."""
     signature: Signature | None = field(default=None, metadata=LATER)
     """What is wrong, as data; None in records of older versions, and if the process ended."""
+    counted: bool = field(default=False, metadata=LATER)
+    """Whether the failure was only counted, because another one with the same cause was reduced, varied and run again,
+    or because the time for that was used up.
+    """

@@ -58,7 +58,9 @@ def places_text(cause: Cause) -> str:
         return ""
     by_rule: Counter[str] = Counter(failure.rule for failure in cause.failures)
     rules = listed(f"{rule} ({count})" for rule, count in by_rule.most_common())
-    return f"It is the same in {counted(len(cause.ops), 'op')}: {listed(map(one_line, cause.ops))}. Broken rules: {rules}."
+    return (
+        f"It is the same in {counted(len(cause.ops), 'op')}: {listed(map(one_line, cause.ops))}. Broken rules: {rules}."
+    )
 
 
 def failure_counts(causes: tuple[Cause, ...]) -> str:

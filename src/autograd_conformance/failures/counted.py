@@ -1,0 +1,44 @@
+"""Decides which failures are reduced and explained, one for each cause, and which are only counted; limits the time for
+this.
+"""
+
+from __future__ import annotations
+
+import time
+
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.checking.session import ProcessState, Session
+from autograd_conformance.checking.signature import signature_of
+from autograd_conformance.failures.variations.confirmed_cause import possible_rules
+from autograd_conformance.reporting.analysis.grouping import key_of
+from autograd_conformance.reporting.records.terms import FailureVerdict
+
+SHARE, LEAST = 0.05, 4.0
+"""The share of a limited run's time that each process may take for reducing and explaining failures, one for each
+cause, and the least such time in seconds. Running them again in fresh processes takes another such share."""
+
+NEEDED = 1.0
+"""Seconds for reducing and explaining a failure whose rule depends on them, if that share of the time is used up."""
+
+
+def is_counted_only(broken: RuleViolated, session: Session, verdict: FailureVerdict) -> bool:
+    """Whether a failure is neither reduced nor explained: a failure with the same cause was, or no time is left. The
+    rule that a failure breaks must not depend on that.
+    """
+    violation, process = broken.violation, session.process
+    if possible_rules(violation) != {violation.rule}:
+        return False
+    if process.deadline(SHARE, LEAST, process.explaining) <= time.monotonic():
+        return True
+    signature = signature_of(broken.program, violation)
+    category = category_of(violation)
+    return process.is_explained(key_of(violation.rule, violation.op, verdict, category, signature))
+
+
+def deadline(process: ProcessState) -> float:
+    """Returns the deadline for reducing and explaining a failure, on the monotonic clock; infinity if the run has no
+    time limit.
+    """
+    least = min(process.deadline(0.0, NEEDED), time.monotonic() + NEEDED)
+    return max(process.deadline(SHARE, LEAST, process.explaining), least)
