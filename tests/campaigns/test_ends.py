@@ -21,7 +21,6 @@ from autograd_conformance.campaigns.shards import work
 from autograd_conformance.campaigns.shards.shard import Shard
 from autograd_conformance.campaigns.shards.work import TaskFailure
 from autograd_conformance.campaigns.storage.storage import Storage
-from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import write
@@ -209,7 +208,7 @@ def test_a_series_is_stopped_while_failures_are_replayed(storage: Storage) -> No
 
 def test_records_of_a_shard_that_ended_within_its_audit(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     def started(words: object, series: object, folder: Path) -> Finished:
-        footer = replace(FOOTER, verdict="interrupted", reason=SPENT_IN_AUDIT, programs=0)
+        footer = replace(FOOTER, verdict="interrupted", reason="too few programs", programs=0, cut_in_audit="programs")
         write(Report(HEADER, (), (), (), footer), folder / "report" / "records.jsonl")
         return Finished(2, "", "")
 

@@ -204,6 +204,7 @@ def test_a_budget_that_ends_in_the_audit_leaves_a_report(tmp_path: Path):
     assert footer is not None
     assert (seen.code, footer.verdict, footer.programs) == (2, "interrupted", 0)
     assert footer.reason == "the budget of seconds ended while each op was tested alone, before the tests"
+    assert footer.cut_in_audit == "seconds"
     assert f"INTERRUPTED: {footer.reason}." in (tmp_path / "report.md").read_text()
 
 

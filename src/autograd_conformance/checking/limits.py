@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-SPENT_IN_AUDIT = "the budget of programs ended while each op was tested alone, before the tests"
-"""Reason in the report if the budget of programs ended during the audit, which runs each op alone before the tests."""
-
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0
 """The fraction of a run's seconds that is reserved for writing the report, and the smallest and largest number of
 seconds that are reserved; at most half of the run's seconds are.

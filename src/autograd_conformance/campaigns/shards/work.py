@@ -19,7 +19,6 @@ from typing import Any, Literal
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.texts import write_files
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
-from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.package import sources
 from autograd_conformance.processes.child import Finished, dying_with_parent, finished
 from autograd_conformance.reporting.analysis.verdicts import Exit
@@ -146,7 +145,7 @@ def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
         report = parse(content, str(path))
     except (OSError, InvalidReport) as error:
         return TaskFailure("failed", f"it left no valid records: {error}", here())
-    if report.footer is not None and report.footer.reason == SPENT_IN_AUDIT:
+    if report.footer is not None and report.footer.cut_in_audit == "programs":
         reason = f"a shard of {counted(programs, 'program')} ends during the initial audit of the ops"
         return TaskFailure("too small", f"{reason}, and judges nothing: make `shard` larger", here())
     if report.footer is None or report.footer.verdict == "interrupted":

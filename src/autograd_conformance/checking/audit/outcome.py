@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autograd_conformance.reporting.records.failure import Category, ErrorSize, Signature
+from autograd_conformance.reporting.records.terms import Budget
 
 SETS = ("wrong", "lost", "missing", "once", "twice", "untried")
 """Names of the attributes of `AuditResult` whose sets of ops are sent to the processes of the tests."""
@@ -72,6 +73,8 @@ class AuditResult:
     """The violation of each wrong or lost op, except wrong ops of which only an undecided error is known."""
     programs: int = 0
     """Number of programs that the audit ran, with those of the ops that violate no rule."""
+    cut: Budget | None = None
+    """The budget of the run that ended before every op had run; None if all ran."""
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> AuditResult:

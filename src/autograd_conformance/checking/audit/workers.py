@@ -14,11 +14,12 @@ from typing import NamedTuple
 from autograd_conformance.checking.audit.notes import END, Note, faults, latest, of_ops, programs_run
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.worker import SPENT, Request
-from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
+from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, Child, environment
 from autograd_conformance.processes.task import Task
 from autograd_conformance.processes.timeouts import scaled_timeout
+from autograd_conformance.reporting.records.terms import Budget
 
 POLL = 0.05
 """Seconds between two checks of whether the processes that run ops alone still run."""
@@ -38,7 +39,11 @@ class Audit(NamedTuple):
 
 
 class AuditCutShort(Exception):
-    """The run's budget ended while each op ran alone; the message says which budget."""
+    """A budget of the run ended while each op ran alone."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(f"the budget of {budget} ended while each op was tested alone, before the tests")
+        self.budget: Budget = budget
 
     notes: Mapping[str, Note] = NO_NOTES
     """Notes of the ops that were finished and right, for later runs."""
@@ -85,14 +90,15 @@ def audit(
         try:
             while running := [share for share in running if share.keep_running()]:
                 if limits.seconds_left() == 0:
-                    raise AuditCutShort("the budget of seconds ended while each op was tested alone, before the tests")
+                    raise AuditCutShort("seconds")
                 if is_over := time.monotonic() >= until:
                     break
                 time.sleep(POLL)
         except AuditCutShort as error:  # the note of an op that is not right may not be final
             noted = _finished(shares)
             error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
-            error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
+            found_so_far = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
+            error.found = replace(found_so_far, cut=error.budget)
             raise
         found = dict(kept) | (_finished(shares) if is_over else _noted(shares))
         programs = sum(programs_run(share.folder) for share in shares)
@@ -142,7 +148,7 @@ class AuditWorker:
             return True
         self.stop()
         if code == SPENT:
-            raise AuditCutShort(SPENT_IN_AUDIT)
+            raise AuditCutShort("programs")
         found = self.noted()
         if END in found:
             return False

@@ -221,6 +221,7 @@ class RunEnd:
             programs=self.run.programs,
             exit_code=int(exitstatus),
             reason=self.run.reason,
+            cut_in_audit=self.run.session.framework.audited.cut,
         )
 
     def _with_failed_parts(self, footer: Footer) -> Footer:

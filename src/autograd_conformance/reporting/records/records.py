@@ -15,7 +15,7 @@ from typing import Literal
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.reporting.records.claims import ClaimRecord
 from autograd_conformance.reporting.records.failure import Allowed, Failure
-from autograd_conformance.reporting.records.terms import LATER, Level, Outcome, Source
+from autograd_conformance.reporting.records.terms import LATER, Budget, Level, Outcome, Source
 
 VERSION = 1
 """Version of the record format, written into every header."""
@@ -210,6 +210,8 @@ class Footer:
     """Notes for the adapter's author: errors that the adapter does not classify, and values that it could not read."""
     selection: bool = field(default=False, metadata=LATER)
     """Whether only a part of the suites ran, because of options or because files or tests were named or ignored."""
+    cut_in_audit: Budget | None = field(default=None, metadata=LATER)
+    """The budget that ended while each op was tested alone, before the tests; None if none did."""
 
 
 Record = Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Coverage | Behaviour | Footer

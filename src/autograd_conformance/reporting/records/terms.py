@@ -57,6 +57,9 @@ FAILURE_VERDICTS: tuple[FailureVerdict, ...] = get_args(FailureVerdict)
 INCONCLUSIVE: tuple[InconclusiveVerdict, ...] = get_args(InconclusiveVerdict)
 """Verdicts of tests that ended in an error and say nothing about the framework, the most specific first."""
 
+Budget = Literal["programs", "seconds"]
+"""A budget of a run: ``--programs`` or ``--seconds``."""
+
 LATER = {"later": True}
 """Metadata of a field that was added after the first version of its record; JSON leaves it out if it is empty."""
 
