@@ -11,6 +11,10 @@ from autograd_conformance.rules.violations.violation import Violation
 DIGITS = {name: float(-np.log10(np.finfo(name).eps)) for name in ("float32", "float64")}
 """Number of decimal digits of each dtype, not rounded."""
 
+LARGEST_BOUND = 1000.0
+"""The bound on the rounding error of a number that is not the difference of larger ones, in roundings, is at most
+this."""
+
 
 def error_size(program: Program, violation: Violation) -> ErrorSize | None:
     """Returns the error, its bound and their ratio, at the element of the failing value where that ratio is largest,
@@ -25,17 +29,21 @@ def error_size(program: Program, violation: Violation) -> ErrorSize | None:
     worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, limit = float(distance[worst]), float(np.broadcast_to(bound, distance.shape)[worst])
     of = DIGITS[working_dtype(program)]
-    digits = right_digits(got, want, units > 1, of)
+    digits = right_digits(got, want, np.asarray(bound), units, of)
     return ErrorSize(largest, limit, largest / limit if limit else np.inf, digits, round(of))
 
 
-def right_digits(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, of: float) -> float:
+def right_digits(got: np.ndarray, want: np.ndarray, bound: np.ndarray, units: np.ndarray, of: float) -> float:
     """Returns the number of right decimal digits of the wrong element that has the fewest; at most `of`, and 0 if it is
-    not finite or has to be 0.
+    not finite. `units` are the errors divided by their bounds.
+
+    The digits of a number that is nearly 0, as a sum of large terms, are counted from the size of these terms.
     """
+    wrong = units > 1
     if not wrong.any():
         return of
+    terms = np.broadcast_to(bound, want.shape) / (LARGEST_BOUND * 10**-of)
     with np.errstate(all="ignore"):
-        relative = np.abs(got - want)[wrong] / np.abs(want)[wrong]
+        relative = (np.abs(got - want) / np.maximum(np.abs(want), terms))[wrong]
         digits = -np.log10(np.max(np.where(np.isfinite(relative), relative, np.inf)))
     return round(float(np.clip(digits, 0.0, of)), 1)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 NAME, NUMBER = "<op>", "#"
 """What stands for the name of a failing op, and for numbers and shapes."""
 
-_SHAPE = re.compile(r"(torch\.Size)?[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*,\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
-_NUMBER = re.compile(r"(?<![A-Za-z_])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![A-Za-z_])")
+_SHAPE = re.compile(r"[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*,\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
+_SIZE = re.compile(r"torch\.Size\((\[[^\]]*\])\)")
+_NUMBER = re.compile(r"(?<![A-Za-z_0-9])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![A-Za-z_0-9])")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _MODULE = re.compile(r"(module '[^']*' has no attribute) '[^']*'")
 """A missing function of a module: whichever it is, the framework lacks it."""
@@ -28,11 +29,14 @@ _GENERIC = re.compile(
 """Messages of Python and NumPy that name no part of the framework."""
 
 
+_CONTEXT = re.compile(r"\s*\[\w+=[^\[\]]*\](?=\s*(?:\[\w+=[^\[\]]*\]\s*)*$)")
+
+
 def normalised(message: str, ops: Sequence[str]) -> str:
     """Returns a message without numbers, shapes and addresses, and without the names of the given ops, in-place forms
     (``sin_``) included.
     """
-    text = _MODULE.sub(r"\1", message)
+    text = _SIZE.sub(r"\1", _MODULE.sub(r"\1", message))
     for op in sorted({op.rstrip("_") for op in ops if op}, key=len, reverse=True):
         text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(op)}_?(?![A-Za-z0-9_])", NAME, text, flags=re.IGNORECASE)
     text = _SHAPE.sub(NUMBER, _ADDRESS.sub(NUMBER, text))
@@ -44,3 +48,10 @@ def is_generic(message: str) -> bool:
     raise it.
     """
     return _GENERIC.fullmatch(message.strip()) is not None
+
+
+def without_context(message: str) -> str:
+    """Returns a message without the notes in brackets that a framework adds to all messages, such as ``[op=mul,
+    device=cpu]``.
+    """
+    return _CONTEXT.sub("", message).strip()

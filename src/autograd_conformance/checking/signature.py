@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from autograd_conformance.checking.messages import is_generic, normalised
+from autograd_conformance.checking.messages import is_generic, normalised, without_context
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Ref, Shape
 from autograd_conformance.programs.observations import Raised
@@ -124,9 +124,12 @@ def _forms(shape: Shape, dtype: str, expected: Sequence[Expected]) -> _Differenc
 
 def _error(kind: str, message: str, ops: Sequence[str]) -> _Difference:
     """Returns an error by its kind and its message without numbers, shapes and the names of the failing ops. A message
-    of Python or NumPy that has no other words may come from anywhere.
+    of Python or NumPy may come from anywhere, unless the framework adds where: that note is then a part of the error.
     """
-    return _Difference(f"{kind}: {normalised(message, ops)}", None, not is_generic(message))
+    bare = without_context(message)
+    if is_generic(bare):
+        return _Difference(f"{kind}: {normalised(message, ())}", None, bare != message.strip())
+    return _Difference(f"{kind}: {normalised(bare, ops)}", None, True)
 
 
 def _ops_at(program: Program, violation: Violation) -> tuple[str, ...]:

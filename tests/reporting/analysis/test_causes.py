@@ -11,9 +11,16 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.reporting.analysis.causes import Cause, cause_number, causes
-from autograd_conformance.reporting.analysis.severity import severity
+from autograd_conformance.reporting.analysis.severity import digits_text, heading, severity
 from autograd_conformance.reporting.records.encoding import decode, encode
-from autograd_conformance.reporting.records.failure import Category, Confirmation, Failure, PartViolation
+from autograd_conformance.reporting.records.failure import (
+    Category,
+    Confirmation,
+    ErrorSize,
+    Failure,
+    PartViolation,
+    Signature,
+)
 from autograd_conformance.reporting.records.records import Report, Result
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
@@ -162,6 +169,172 @@ def test_wrong_values_that_nothing_explains_are_not_put_together_for_their_rule(
 def test_programs_that_no_record_holds_are_not_alike() -> None:
     bare = failed("gradients/graph", OTHER, "sin", program={})
     assert together(bare, replace(bare, test="t")) == [[0], [1]]
+
+
+# -- what is wrong, as data --------------------------------------------------------------------------------------------
+
+SHAPES = Signature(stage="apply", general=True, got="(1,)", want="()")
+OTHER_SHAPE = Category("value", "other shape")
+NUMBERS = Signature(stage="backward", general=False)
+AT_ZERO = Signature(stage="backward", general=True, got="NaN where an operand is 0")
+MISSING = Signature(stage="apply", general=True, got="unknown (AttributeError): module 'm' has no attribute")
+FLAG = Category("form", "flag")
+REQUIRES = Signature(stage="apply", general=True, got="requires grad: False")
+
+
+def shaped(op: str, rule: str = "gradients/forward", signature: Signature = SHAPES) -> Failure:
+    return failed(rule, OTHER_SHAPE, op, op=op, signature=signature)
+
+
+def numbers(op: str, rule: str = "gradients/op", **more: Any) -> Failure:
+    return failed(rule, OTHER, op, **{"op": op, "signature": NUMBERS, **more})
+
+
+def test_the_same_shape_in_place_of_another_is_one_cause_over_ops_and_rules() -> None:
+    (cause,) = found(shaped("sum"), shaped("det"), shaped("mean", "functional/value"))
+    assert (cause.op, cause.ops) == (None, ("sum", "det", "mean"))
+    transposed = replace(SHAPES, got="(1, 3)", want="(3,)")
+    assert together(shaped("sum"), shaped("det", signature=transposed)) == [[0], [1]]
+    assert together(shaped("sum"), shaped("det", signature=replace(SHAPES, stage="backward"))) == [[0], [1]]
+    own = replace(SHAPES, got="(1, 1, 5)", want="(1, 1, 6)", general=False)
+    assert together(shaped("conv1d", signature=own), shaped("conv2d", signature=own)) == [[0], [1]]
+
+
+def test_wrong_numbers_of_different_ops_stay_apart() -> None:
+    assert together(numbers("sin"), numbers("cos")) == [[0], [1]]
+    zeros = replace(NUMBERS, got="zeros")
+    assert together(numbers("sin", signature=zeros), numbers("cos", signature=zeros)) == [[0], [1]]
+    assert together(numbers("sin"), numbers("sin", test="t")) == [[0, 1]]
+
+
+def test_nan_at_operands_of_0_is_one_cause_over_ops() -> None:
+    one, two = (numbers(op, signature=AT_ZERO) for op in ("hypot", "norm"))
+    assert together(one, two, numbers("sin")) == [[0, 1], [2]]
+    elsewhere = numbers("norm", signature=replace(AT_ZERO, general=False, got="NaN"), test="t")
+    assert together(one, elsewhere) == [[0], [1]]
+
+
+def test_the_same_message_is_one_cause_over_ops_and_rules() -> None:
+    one, two = (failed(rule, RAISED, op, op=op, signature=MISSING) for rule, op in (("a/b", "sinc"), ("c/d", "kron")))
+    assert together(one, two) == [[0, 1]]
+    other = replace(MISSING, got="unknown (AttributeError): 'float' has no attribute 'device'")
+    assert together(one, replace(two, signature=other)) == [[0], [1]]
+    assert together(one, replace(two, signature=replace(MISSING, stage="backward"))) == [[0], [1]]
+    generic = replace(MISSING, got="unknown (IndexError): list index out of range", general=False)
+    assert together(*(replace(each, signature=generic) for each in (one, two))) == [[0], [1]]
+
+
+def test_a_flag_is_one_cause_over_ops_under_one_rule_alone() -> None:
+    one, two = (failed("gradients/requires-grad", FLAG, op, op=op, signature=REQUIRES) for op in ("sign", "fmax"))
+    assert together(one, two) == [[0, 1]]
+    assert together(one, replace(two, rule="modes/no-grad-result")) == [[0], [1]]
+
+
+def test_a_missing_error_is_one_cause_over_rules() -> None:
+    returned = Signature(stage="backward", general=True, want="cotangent shape")
+    one, two = (failed(rule, SHAPE, "sin", signature=returned) for rule in ("errors/cotangent-shape", "functional/x"))
+    assert together(one, two) == [[0, 1]]
+    own = replace(returned, general=False, want="modified in place")
+    writes = (failed("writes/error-or-recorded", MODIFIED, op, signature=own) for op in ("kron", "mm"))
+    assert together(*writes) == [[0], [1]]
+
+
+def test_one_diagnosis_is_one_cause_whatever_lines_it_names() -> None:
+    wrong = replace(NUMBERS, diagnosis="write ignored")
+    one, two = (
+        failed("writes/recorded", OTHER, op, signature=wrong, diagnosis=f"the write on line {line} was ignored")
+        for op, line in (("sin", 3), ("mm", 4))
+    )
+    assert together(one, two) == [[0, 1]]
+    assert together(one, replace(two, signature=replace(wrong, diagnosis="overwritten"))) == [[0], [1]]
+    assert together(one, replace(two, rule="views/history")) == [[0], [1]]
+
+
+def test_a_program_whose_only_op_is_faulty_has_its_cause() -> None:
+    wrong = numbers("tanh")
+    within = failed("higher/differentiable", OTHER, "tanh", "tanh", signature=NUMBERS)
+    assert together(wrong, within) == [[0, 1]]
+    assert together(wrong, replace(within, program=program("tanh", "add"))) == [[0], [1]]
+    assert together(wrong, replace(within, deviation=SHARED)) == [[0], [1]]
+
+
+def test_what_disappears_without_an_op_has_the_cause_of_that_op_and_others() -> None:
+    one, two = (numbers(op, signature=AT_ZERO) for op in ("hypot", "norm"))
+    sequence = failed("gradients/graph", OTHER, "hypot", "mm", cured=("hypot",), signature=NUMBERS)
+    assert together(one, two, sequence) == [[0, 1, 2]]
+    assert together(one, two, replace(sequence, cured=("mm",))) == [[0, 1], [2]]
+
+
+def test_a_relation_has_the_cause_of_the_signature_that_its_programs_have() -> None:
+    sums = failed("relations/sum", Category("value", "sums differ"), "sum", "sin", signature=NUMBERS)
+    part = PartViolation(rule="gradients/forward", op="sum", deviation=OTHER_SHAPE, signature=SHAPES)
+    assert together(shaped("det"), replace(sums, parts=(part,))) == [[0, 1]]
+    assert together(shaped("det"), replace(sums, parts=(part, ONCE))) == [[0], [1]]
+
+
+def test_a_record_without_a_signature_is_grouped_by_what_it_has() -> None:
+    old = failed("gradients/forward", OTHER_SHAPE, "sum", op="sum")
+    assert together(old, replace(old, test="t"), shaped("det")) == [[0, 1], [2]]
+
+
+def test_a_cause_shows_a_failure_that_was_explained() -> None:
+    counted = replace(shaped("sum"), counted=True)
+    explained = replace(shaped("det"), code="a\nb\nc\nd\ne\nf")
+    (cause,) = found(counted, explained)
+    assert cause.shown is explained
+
+
+def test_a_signature_and_digits_survive_in_records() -> None:
+    error = ErrorSize(1.0, 0.1, 10.0, 0.0, 16.0)
+    part = PartViolation(rule="gradients/forward", op="sum", deviation=OTHER_SHAPE, signature=SHAPES)
+    failure = replace(shaped("sum"), error=error, counted=True, parts=(part,))
+    assert decode(encode(failure)) == failure
+    assert decode(encode(TANH)) == TANH
+    assert not {"signature", "counted"} & encode(TANH).keys()
+
+
+# -- wrong and imprecise -----------------------------------------------------------------------------------------------
+
+
+def wrong_by(units: float, digits: float | None = None, of: float | None = None) -> Failure:
+    return numbers("tanh", error=ErrorSize(1.0, 1.0 / units, units, digits, of))
+
+
+def test_nearly_right_numbers_are_imprecise_and_never_silently_wrong() -> None:
+    assert severity(wrong_by(9.0, 0.0, 16.0)) == "imprecise", "within ten bounds"
+    assert severity(wrong_by(11.0, 0.0, 16.0)) == "value"
+    assert severity(wrong_by(1e5, 8.0, 16.0)) == "imprecise", "half of the digits"
+    assert severity(wrong_by(1e5, 7.9, 16.0)) == "value"
+    assert severity(wrong_by(1e5, 3.5, 7.0)) == "imprecise"
+    assert severity(wrong_by(1e5)) == "value", "an older record"
+    assert severity(shaped("sum")) == "value"
+    assert severity(replace(wrong_by(2.0), deviation=STRIDES)) == "form"
+
+
+def test_headings_say_how_many_digits_are_right() -> None:
+    assert heading(wrong_by(1e5, 3.2, 16.0)) == "silently wrong, 3 of 16 digits right"
+    assert heading(wrong_by(1e5, 9.9, 16.0)) == "imprecise, 9 of 16 digits right"
+    assert (heading(shaped("sum")), digits_text(wrong_by(1e5))) == ("silently wrong", "")
+
+
+def test_fewer_right_digits_come_first_and_imprecise_after_errors() -> None:
+    few, more = wrong_by(1e9, 1.0, 16.0), replace(wrong_by(1e5, 4.0, 16.0), op="sin", program=program("sin"))
+    near = replace(wrong_by(2.0, 12.0, 16.0), op="exp", program=program("exp"))
+    raised = failed("b/wrong", RAISED, "b")
+    assert [each.shown for each in found(near, raised, more, few)] == [few, more, raised, near]
+
+
+def test_reports_name_the_digits_and_the_places() -> None:
+    report = replace(FAULTY, failures=(*(shaped(op) for op in ("sum", "det", "mean")), wrong_by(1e5, 9.9, 16.0)))
+    page = printed(report)
+    assert "--- 1. silently wrong: gradients/forward, in 3 ops ---" in page
+    assert "It is the same in 3 ops: sum, det, mean. Broken rules: gradients/forward (3)." in page
+    assert "--- 2. imprecise, 9 of 16 digits right: op tanh breaks gradients/op" in page
+    assert "silently wrong, 9" not in page
+    markdown_page = markdown.render(report)
+    assert "### 1. gradients/forward, in 3 ops: silently wrong" in markdown_page
+    assert "### 2. gradients/op (tanh): imprecise, 9 of 16 digits right" in markdown_page
+    assert "It is the same in 3 ops: sum, det, mean." in markdown_page
 
 
 # -- order -------------------------------------------------------------------------------------------------------------
