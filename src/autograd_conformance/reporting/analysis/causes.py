@@ -24,7 +24,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.reporting.analysis.grouping import FaultyOps, faulty_ops, grouping_keys, op_of, responsible_op
+from autograd_conformance.reporting.analysis.grouping import FaultyOps, faulty_ops, grouping_keys, responsible_op
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Report
@@ -48,8 +48,8 @@ class Cause:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """The ops that the failures are about, in the order of the failures."""
-        return tuple(dict.fromkeys(op for each in self.failures if (op := op_of(each)) is not None))
+        """The ops that the failures name, in the order of the failures."""
+        return tuple(dict.fromkeys(each.op for each in self.failures if each.op is not None))
 
     @property
     def others(self) -> tuple[Failure, ...]:

@@ -40,14 +40,6 @@ def ops(program: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(step["op"] for step in _steps(program) if isinstance(step.get("op"), str))
 
 
-def op_of(failure: Failure) -> str | None:
-    """Returns the op that a failure is about: the one that it names, or the only one of its program."""
-    if failure.op is not None:
-        return failure.op
-    used = ops(failure.program)
-    return next(iter(used)) if len(used) == 1 else None
-
-
 def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
     """Yields every instruction in the JSON form of a program or of a pair of programs."""
     if isinstance(form, Mapping):
