@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 NAME, NUMBER = "<op>", "#"
-"""What stands for the name of a failing op, and for numbers and shapes."""
+"""The words that replace the name of a failing op, and numbers and shapes."""
 
 _SHAPE = re.compile(r"[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*,\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
 _SIZE = re.compile(r"torch\.Size\((\[[^\]]*\])\)")

@@ -43,7 +43,7 @@ class Fault:
     error: ErrorSize | None = None
     """Size of the numerical error; None if the violation is not about numbers."""
     signature: Signature | None = None
-    """What is wrong, as data; None if the process ended."""
+    """The fault as data; None if the process ended."""
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:

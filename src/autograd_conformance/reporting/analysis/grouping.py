@@ -104,7 +104,7 @@ def key_of(
 
 @dataclass(frozen=True, slots=True)
 class FaultyOp:
-    """What the failures of an op in programs without other ops have in common, if they have one symptom."""
+    """The rules and signatures of the failures of an op, with one symptom, in programs without other ops."""
 
     rules: frozenset[str]
     """The rules that the op breaks."""

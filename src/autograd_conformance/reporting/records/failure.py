@@ -84,8 +84,8 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What is wrong in a failure, as data that is equal in all failures of one fault, whatever their programs, ops and
-    tests are.
+    """The fault that a failure shows, as data that is equal in all failures of one fault, whatever their programs, ops
+    and tests are.
     """
 
     stage: str
@@ -93,11 +93,11 @@ class Signature:
     general: bool
     """Whether failures of different ops with this signature have one cause; wrong numbers usually do not."""
     got: str | None = None
-    """What was observed, such as the shape, the flag or the pattern of the numbers; None if the kind of difference says
+    """The observed shape, flag, error or pattern of the numbers; None if the kind of difference says
     it all.
     """
     want: str | None = None
-    """What the rules allow in its place."""
+    """The shape, dtype or kind of error that the rules allow in its place; None if that follows from the rest."""
     diagnosis: str | None = None
     """The name of the diagnosis, without the numbers of lines; None if there is none."""
 
@@ -145,7 +145,7 @@ class PartViolation:
     flow: GradientFlow | None = field(default=None, metadata=LATER)
     """Gradients that the failing backward call computed, and the tensors that its ops had saved."""
     signature: Signature | None = field(default=None, metadata=LATER)
-    """What is wrong, as data."""
+    """The fault as data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,7 @@ class Failure:
     parts: tuple[PartViolation, ...] = field(default=(), metadata=LATER)
     """Other rules that the programs break, if the failure's rule compares two programs with each other."""
     signature: Signature | None = field(default=None, metadata=LATER)
-    """What is wrong, as data; None in records of older versions, and if the process ended."""
+    """The fault as data; None in records of older versions, and if the process ended."""
     counted: bool = field(default=False, metadata=LATER)
     """Whether the failure was only counted, because another one with the same cause was reduced, varied and run again,
     or because the time for that was used up.
