@@ -21,5 +21,5 @@ def test_a_fault_of_the_audit_has_values_an_error_and_a_script_that_prints(tmp_p
     assert failure.votes is not None and failure.why
     assert "print(" in failure.script and "it has to be" in failure.script
     plain = audit_failure("sin", fault, session)
-    assert plain.error is None and "print(" not in plain.script
+    assert plain.error == fault.error and plain.votes is None and "print(" not in plain.script
     assert (plain.rule, plain.observed, plain.program) == (failure.rule, failure.observed, failure.program)
