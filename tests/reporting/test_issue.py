@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from autograd_conformance.reporting.analysis.causes import causes
+from autograd_conformance.reporting.analysis.causes import Cause, causes
+from autograd_conformance.reporting.records.failure import Confirmation
 from autograd_conformance.reporting.render import issue
 from tests.reporting.miniatures import BROKEN, FAILURE, HEADER, unescaped
+
+NOT_RUN = Confirmation(runs=0, failed=0)
 
 
 def test_a_text_has_all_that_a_maintainer_needs() -> None:
@@ -23,6 +26,9 @@ def test_a_text_has_all_that_a_maintainer_needs() -> None:
         assert each in page[at:], each
         at = page.index(each, at)
     assert "None" not in page
+    again = replace(FAILURE, alone=Confirmation(runs=5, failed=5))
+    assert issue.render(Cause((again,)), HEADER).endswith("; it fails again in a fresh process.\n")
+    assert issue.render(Cause((replace(again, alone=NOT_RUN),)), HEADER).endswith("same-root-raises.\n")
 
 
 def test_each_cause_has_a_file_by_its_number(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from autograd_conformance.processes.supervision import status_within
 from autograd_conformance.processes.termination import Termination, with_lines
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
-from autograd_conformance.reporting.prose import printable
+from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header, Record, Result
@@ -66,8 +66,7 @@ class Recorder:
 
     def pytest_report_header(self) -> list[str]:
         """Returns lines about the tested framework, which pytest prints when the run begins."""
-        target = self.session.framework.target
-        about = f"{self.header.framework.title}, {len(target.ops)} ops"
+        about = f"{self.header.framework.title}, {counted(self.header.framework.ops, 'op')}"
         lines = [f"framework: {about}, report in {self.session.settings.folder}"]
         lines += [f"note: {note}" for note in self.header.notes]
         if not self.workers:

@@ -62,8 +62,9 @@ def _blocks(cause: Cause, header: Header) -> Iterator[str]:
         yield fenced(failure.alone.printed, "text")
     yield from _why(failure)
     yield f"**Environment**: {prose(_environment(header))}"
-    rerun = f" {confirmation_text(failure.alone).capitalize()}." if failure.alone else ""
-    yield f"Found by a conformance suite for autograd, rule {prose(failure.rule)}.{prose(rerun)}"
+    found = f"Found by a conformance suite for autograd, rule {failure.rule}"
+    rerun = f"; {confirmation_text(failure.alone)}" if failure.alone and failure.alone.runs else ""
+    yield prose(f"{found}{rerun}.")
 
 
 def _program(failure: Failure) -> Iterator[str]:

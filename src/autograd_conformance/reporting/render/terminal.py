@@ -230,9 +230,9 @@ def _run(report: Report, summary: Summary) -> Iterator[Text]:
     if report.footer is not None and report.footer.deselected:
         yield _fact("not run", f"{counted(report.footer.deselected, 'test')}, left out by the options of the run")
     if summary.unspecified:
-        used = f"{counted(summary.unspecified, 'program')} used a value that the rules leave unspecified"
+        used = f"{counted(summary.unspecified, 'program')} did something for which several results are right"
         whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
-        yield _fact("judged", f"{used}: what depends on it was not judged{whole}")
+        yield _fact("judged", f"{used}; from there on, only what does not depend on it was judged{whole}")
 
 
 def _fact(name: str, value: str) -> Text:
