@@ -181,6 +181,8 @@ def _known(summary: Summary) -> Iterator[Text]:
         return
     seen = sum(each.observed for each in summary.known)
     yield Text(f"Known differences: {seen:,} of {len(summary.known):,} were observed in this run", "bold")
+    if not seen and not any(each.stale for each in summary.known):
+        return
     for each in summary.known[:ENTRIES]:
         op = f", op {one_line(each.known.op)}" if each.known.op else ""
         link = f" (issue: {one_line(each.known.link)})" if each.known.link else ""
