@@ -47,7 +47,7 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
     terminal = seen.output[seen.output.index(f"{len(report.failures)} failures with 3 causes, the worst first.") :]
     assert len(terminal.splitlines()) <= 3 * SCREEN
     assert re.findall(r"^--- (\d\. .*?) -+$", terminal, re.MULTILINE) == [
-        "1. silently wrong: op tanh breaks gradients/op",
+        "1. silently wrong, 0 of 16 digits right: op tanh breaks gradients/op",
         "2. silently wrong: op add breaks accumulation/own-object",
         "3. error not raised: lifetime/same-root-raises",
     ]
