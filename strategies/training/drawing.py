@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.rules.situations import TRAINING_OPS
 from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.building.unsupported import Unsupported
@@ -26,8 +27,6 @@ ITERATIONS = (1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 8)
 
 CHOICES = 12
 BOUNDS = (0.25, 0.0625, 1.0)
-ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
-"""Some of the ops that every loop needs; `drawn_plan` names the others."""
 
 
 def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
@@ -37,7 +36,7 @@ def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None
     shrinks to the simplest pattern that shows it.
     """
     b.require(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
-    for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
+    for op in TRAINING_OPS:
         b.available(op)
     drawn = _bugs(b, pattern)
     made = drawn if bugs is None else frozenset(bugs)

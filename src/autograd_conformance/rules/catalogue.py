@@ -24,6 +24,7 @@ from autograd_conformance.rules.situations import (
     SEVERAL_ELEMENTS,
     SEVERAL_RESULTS,
     STATE,
+    TRAINING,
     TWO_OPERANDS,
     VIEWING,
     WRITING,
@@ -304,10 +305,10 @@ _RULES = (
     _must(slugs.RECURRENT_DETACHED_STATE, "If a recurrent state is detached when it is carried over, each part of the sequence MUST be walkable separately.", DETACH, GRUS, needs=(Capability.DETACH,), of=(STATE,)),
     _must(slugs.RECURRENT_CARRIED_STATE, "If a recurrent state is carried over without detaching it, the next backward call MUST reach the freed part, and raise.", BACKWARD, GRUS, SECOND_TIME, needs=(Capability.FREES,), of=(STATE, SAVING)),
     # training: loops
-    _must(slugs.TRAINING_LOOP, "In a training loop, each forward pass MUST be recorded with the parameters' values at that time, and its gradients computed at these values.", MECHANICS, OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,), compares=Compares.VALUES, general=True),
-    _must(slugs.TRAINING_MICRO_BATCHES, "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Capability.ACCUMULATES,)),
-    _must(slugs.TRAINING_LOSSES, "Backward calls on several losses of one network MUST give the gradients of one backward call on their sum.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
-    _must(slugs.TRAINING_APART, "Networks that share nothing MUST train side by side exactly as each of them does alone.", MECHANICS, TWO_NETWORKS, needs=(Capability.OPTIMIZERS,), same_work=True),
+    _must(slugs.TRAINING_LOOP, "In a training loop, each forward pass MUST be recorded with the parameters' values at that time, and its gradients computed at these values.", MECHANICS, OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,), compares=Compares.VALUES, general=True, of=(TRAINING,)),
+    _must(slugs.TRAINING_MICRO_BATCHES, "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Capability.ACCUMULATES,), of=(TRAINING,)),
+    _must(slugs.TRAINING_LOSSES, "Backward calls on several losses of one network MUST give the gradients of one backward call on their sum.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN), of=(TRAINING,)),
+    _must(slugs.TRAINING_APART, "Networks that share nothing MUST train side by side exactly as each of them does alone.", MECHANICS, TWO_NETWORKS, needs=(Capability.OPTIMIZERS,), same_work=True, of=(TRAINING,)),
     # sequences: everything at once
     _must(slugs.SEQUENCES_HISTORY, "Earlier instructions of a program MUST affect a call only as the rules say.", MECHANICS),
     # documents: the claims of the articles

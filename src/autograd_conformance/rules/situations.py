@@ -158,6 +158,12 @@ SEVERAL_ELEMENTS = Need(
 )
 ADDING = Need("the op add", lambda offer: "add" in offer.ops)
 STATE = Need("the ops add and multiply", lambda offer: {"add", "multiply"} <= offer.ops)
+TRAINING_OPS = (
+    "linear", "linear_bias", "tanh", "mse_loss", "add", "mean", "multiply", "multiply_scalar", "subtract", "square",
+)  # fmt: skip
+"""The ops of every training loop."""
+
+TRAINING = Need(f"the ops {', '.join(TRAINING_OPS)}", lambda offer: offer.ops.issuperset(TRAINING_OPS))
 WRITING = Need("an in-place op", lambda offer: bool(offer.writes))
 
 JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))
