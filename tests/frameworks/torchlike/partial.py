@@ -51,6 +51,28 @@ def sinh(x: torch.Tensor) -> torch.Tensor:
     return None.sinh()  # type: ignore[attr-defined]
 
 
+class _Asinh(torch.autograd.Function):
+    """A derivative that fails by a fault of this code."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return torch.asinh(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return torch.ones(2, colour="red")  # type: ignore[call-overload]
+
+
+def asinh(x: torch.Tensor) -> torch.Tensor:
+    """Has a derivative that calls PyTorch with a keyword that is not there."""
+    return _Asinh.apply(x)  # type: ignore[no-untyped-call]
+
+
+def cosh(x: torch.Tensor) -> Any:
+    """Returns a method in the place of a tensor."""
+    return x.cosh
+
+
 def exp(x: torch.Tensor) -> torch.Tensor:
     """Returns a wrong value."""
     return torch.exp(x) + 1

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load
@@ -23,6 +27,8 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.observations import Kind, Returned
+from tests.frameworks.torchlike import partial as partial_module
 
 PARTIAL = "tests.frameworks.torchlike.partial"
 NAME = f"torch-like:{PARTIAL}"
@@ -61,7 +67,7 @@ def test_pytorch_shows_each_capability_in_its_smallest_program(capability: Capab
 def test_what_is_missing_is_not_supported(partial: TorchLike):
     found = partial.findings
     assert (found.name, found.version, found.dtypes) == (PARTIAL, "3.1", {})
-    assert {*found.ops} == {"tan", "cos", "logsumexp"}
+    assert {*found.ops} == {"tan", "cos", "cosh", "logsumexp"}
     assert found.ops["tan"] == f"AttributeError: module {PARTIAL!r} has no attribute 'tan'"
     assert found.ops["cos"] == "NotImplementedError: cos is not implemented for this device"
     assert found.ops["logsumexp"].startswith("TypeError: logsumexp() got an unexpected keyword argument")
@@ -71,13 +77,45 @@ def test_what_is_missing_is_not_supported(partial: TorchLike):
 
 
 def test_what_fails_otherwise_is_supported_and_judged(partial: TorchLike):
-    assert {"sinh", "exp"} <= partial.ops
+    assert {"sinh", "exp", "asinh"} <= partial.ops
     target = InProcess(partial)
     for op, rule in (("sinh", "errors/legal-returns"), ("exp", "gradients/forward")):
         program = parse(f"a = leaf [1, 2]; b = {op} a", VOCABULARY)
         violation = first_violation(program, target.observe(program), target)
         assert violation is not None
         assert (violation.rule, violation.op) == (rule, op)
+
+
+def test_an_error_in_the_code_of_a_derivative_is_not_a_missing_feature(partial: TorchLike):
+    target = InProcess(partial)
+    program = parse("a = leaf [1, 2]; b = asinh a; backward b with [1, 1]", VOCABULARY)
+    violation = first_violation(program, target.observe(program), target)
+    assert violation is not None
+    assert violation.rule == "errors/legal-returns"
+
+
+def test_a_method_in_the_place_of_a_tensor_is_missing(partial: TorchLike):
+    assert partial.findings.ops["cosh"] == "NotImplementedError: it is a method, where PyTorch has a property"
+
+
+class _Silent(Torch):
+    """Does nothing in a call of a freed graph."""
+
+    def backward(self, *args: Any) -> None:
+        with suppress(RuntimeError):
+            super().backward(*args)
+
+
+class _Keeps(Torch):
+    """Never frees a graph."""
+
+    def backward(self, roots: Any, cotangents: Any, retain_graph: Any, *rest: Any) -> None:
+        super().backward(roots, cotangents, True, *rest)
+
+
+def test_a_framework_frees_if_a_second_call_adds_nothing():
+    assert missing_capability(_Silent(), Capability.FREES) is None
+    assert missing_capability(_Keeps(), Capability.FREES) == "a second call of a graph adds gradients"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +148,7 @@ def test_printed_code_imports_the_module_in_the_place_of_pytorch(partial: TorchL
         (ImportError("no module"), True),
         (AttributeError("module has no attribute 'sin'", name="sin", obj=sys), True),
         (AttributeError("'NoneType' object has no attribute 'shape'", name="shape", obj=None), False),
+        (AttributeError("'dict' object has no attribute 'grad'", name="grad", obj={}), True),
         (TypeError("sum() got an unexpected keyword argument 'dim'"), True),
         (TypeError("sum(): incompatible function arguments. The following argument types are supported:"), True),
         (TypeError("unsupported operand type(s) for *: 'X' and 'X'"), True),
@@ -121,6 +160,65 @@ def test_printed_code_imports_the_module_in_the_place_of_pytorch(partial: TorchL
 )
 def test_an_error_says_that_something_is_missing_or_not(error: Exception, says: bool):
     assert (refusal(error) is not None) is says
+
+
+def test_messages_are_known_in_any_case(partial: TorchLike):
+    error = RuntimeError("Grad can be implicitly created only for scalar outputs")
+    assert partial.classify(error) is Kind.NON_SCALAR_ROOT
+
+
+# -- memory and identity -----------------------------------------------------------------------------------------------
+
+
+class _Arrays:
+    """A tensor that is a NumPy array, and names the address of its first element as that of its storage."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def detach(self) -> _Arrays:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self._array
+
+    def untyped_storage(self) -> _Arrays:
+        return self
+
+    def data_ptr(self) -> int:
+        return self._array.__array_interface__["data"][0]
+
+
+def test_the_memory_of_a_part_of_an_array_is_that_of_the_array():
+    whole = np.arange(6.0)
+    part = np.lib.stride_tricks.as_strided(whole[2:], (2, 2), (8, 8))
+    assert _Arrays(part).data_ptr() != _Arrays(whole).data_ptr()
+    assert adapters._owner(_Arrays(part)) == adapters._owner(_Arrays(whole)) != adapters._owner(_Arrays(whole.copy()))
+
+
+def test_gradients_that_are_new_objects_each_time_have_no_identity(monkeypatch: pytest.MonkeyPatch):
+    class Fresh(TorchLike):
+        """Bindings that make a new object for `.grad` each time, and have no addresses."""
+
+        module = PARTIAL
+
+        def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
+            return None if leaf.grad is None else leaf.grad.detach()
+
+    monkeypatch.setattr(adapters, "ADDRESSES", (lambda tensor: tensor.no_address,))
+    fresh = Fresh()
+    assert fresh.findings.capabilities["IDENTITY"] == "the gradients of two leaves cannot be told apart"
+
+
+def test_bindings_without_dtypes_print_those_of_pytorch(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(partial_module, "LACKS", (*partial_module.LACKS, "float64", "float32"))
+    target = InProcess(TorchLike(PARTIAL))
+    program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
+    assert target.dialect is not None
+    assert (
+        code(program, target.dialect)[0] == "a = torch.tensor([1.0, 2.0], dtype=libtorch.float64, requires_grad=True)"
+    )
+    assert all(isinstance(step.outcome, Returned) for step in target.observe_printed(program))
 
 
 # -- findings as a file ------------------------------------------------------------------------------------------------

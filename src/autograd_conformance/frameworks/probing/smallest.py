@@ -18,7 +18,7 @@ class Smallest:
     text: str
     """The program, in the suite's notation."""
     shows: Callable[[Observation], bool] | None = None
-    """Tests whether what happened shows the capability; None: that nothing is missing shows it."""
+    """Tests whether what happened shows the capability; None: that nothing is missing shows it, or only a refusal."""
     lacks: str = ""
     """The reason that is reported if the program runs, but does not show the capability."""
     refuses: bool = False
@@ -35,6 +35,12 @@ def _same_grad_object(seen: Observation) -> bool:
     first, second = (list(seen[at].gradients.values()) for at in (2, 4))
     pairs = [(one, two) for one, two in zip(first, second, strict=True) if one is not None and two is not None]
     return bool(pairs) and all(one.identity is not None and one.identity == two.identity for one, two in pairs)
+
+
+def _not_added(seen: Observation) -> bool:
+    """Whether the second call left the gradient as it was: the graph is gone without a word."""
+    first, second = (next(iter(seen[at].gradients.values())) for at in (2, 3))
+    return None not in (first, second) and bool((first.value == second.value).all())  # type: ignore[union-attr]
 
 
 def _different_objects(seen: Observation) -> bool:
@@ -74,7 +80,9 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.COTANGENTS: Smallest(CALLED),
     C.ACCUMULATES: Smallest(TWICE),
     C.RETAIN: Smallest("a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True"),
-    C.FREES: Smallest(f"{CALLED}; backward b with [1, 1]", refuses=True, lacks="a second call of a graph returns"),
+    C.FREES: Smallest(
+        f"{CALLED}; backward b with [1, 1]", _not_added, refuses=True, lacks="a second call of a graph adds gradients"
+    ),
     C.NON_SCALAR_CHECK: Smallest(
         "a = leaf [1, 2]; b = multiply a a; backward b", refuses=True, lacks="a root of two elements needs no cotangent"
     ),

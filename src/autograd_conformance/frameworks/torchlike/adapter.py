@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
@@ -23,10 +24,20 @@ from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
+
+
+def _owner(tensor: Any) -> int:
+    """Returns the address of the NumPy array that owns a tensor's elements, or that of its storage if no array does."""
+    holder = array = tensor.detach().numpy()
+    while hasattr(getattr(holder, "base", None), "__array_interface__"):
+        holder = holder.base
+    return ADDRESSES[0](tensor) if holder is array else holder.__array_interface__["data"][0]
+
 
 ADDRESSES: tuple[Callable[[Any], Any], ...] = (
     lambda tensor: tensor.untyped_storage().data_ptr(),
@@ -65,11 +76,14 @@ class TorchLike(TorchInterface):
         if isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
             empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
+        if not hasattr(self.torch, DTYPES[0]) and hasattr(sys.modules.get("torch"), DTYPES[0]):
+            self.dialect = _with_dtypes_of_libtorch(self.dialect)
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
-        self._memory = self._first_way(Capability.MEMORY, "_memory", ADDRESSES)
-        self._identity = self._first_way(Capability.IDENTITY, "_identity", (ADDRESSES[-1], id))
+        self._memory = self._first_way(Capability.MEMORY, "_memory", (_owner, *ADDRESSES))
+        last = id if self._keeps_gradients() else _unknown
+        self._identity = self._first_way(Capability.IDENTITY, "_identity", (ADDRESSES[-1], last))
         self.traits = self._found_traits()
         self.findings = read(Path(path or self.path)) if path or self.path else search(self)
         self._claim(self.findings)
@@ -81,6 +95,17 @@ class TorchLike(TorchInterface):
             if missing_capability(self, capability) is None:
                 break
         return way
+
+    def _keeps_gradients(self) -> bool:
+        """Whether `.grad` is one object each time. Bindings may make a new one, whose `id` says nothing."""
+        self.reset()
+
+        def same() -> bool:
+            leaf = self.leaf(np.ones(2, self.dtypes[-1]), True)
+            self.backward([self.apply("multiply", (leaf, leaf), ())[0]], [np.ones(2, self.dtypes[-1])], None)
+            return self.gradient(leaf) is self.gradient(leaf)
+
+        return attempt(same) is True
 
     def _found_traits(self) -> Traits:
         """Returns the traits that can be found by trying: whether the gradient of a new leaf is zeros."""
@@ -116,8 +141,22 @@ class TorchLike(TorchInterface):
     def classify(self, error: BaseException) -> Kind:
         """Classify an error by PyTorch's messages, and one that says that something is missing as `NO_KERNEL`."""
         text = str(error)
-        known = next((kind for part, kind in MESSAGES if part in text), None)
+        known = next((kind for part, kind in MESSAGES if part.lower() in text.lower()), None)
         return known or (Kind.NO_KERNEL if refusal(error) else Kind.UNKNOWN)
+
+
+def _with_dtypes_of_libtorch(dialect: Dialect) -> Dialect:
+    """Returns a dialect that takes dtypes from PyTorch, for bindings of libtorch that have none."""
+
+    def changed(template: str) -> str:
+        return template.replace("dtype=torch.", "dtype=libtorch.")
+
+    prelude = f"import torch as libtorch\n{dialect.prelude}"
+    return replace(dialect, prelude=prelude, tensor=changed(dialect.tensor), empty=changed(dialect.empty))
+
+
+def _unknown(gradient: Tensor) -> None:
+    """Returns None, the identity of gradients that cannot be told apart."""
 
 
 def _version(module: ModuleType, name: str) -> str:

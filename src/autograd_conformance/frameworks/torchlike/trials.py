@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from traceback import extract_tb
+from inspect import isroutine
+from traceback import extract_tb, walk_tb
 from types import ModuleType
 
 from autograd_conformance.frameworks.adapter import Adapter
@@ -17,6 +18,7 @@ from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.running.runner import Run
+from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.modules.module import Module
@@ -37,6 +39,9 @@ REFUSALS = re.compile(
     re.IGNORECASE,
 )
 """The words of messages about something that a framework does not have, or about the signature of a call."""
+
+BACKWARD = ("backward", "grad")
+"""The methods of adapters that differentiate, and the functions of frameworks that they call."""
 
 
 class _Trial(Run):
@@ -59,16 +64,28 @@ def refusal(error: BaseException) -> str | None:
     match error:
         case NotImplementedError() | ImportError():
             says = True
+        case TypeError() | AttributeError() if _below_backward(error):
+            says = False  # the framework's own derivative made the call, so the fault is in its code
         case AttributeError(obj=obj):
-            # a name that the framework's own code does not find on another object is a fault of that code
+            # a name that the framework's own code does not find on another object is a fault of that code; but a dict
+            # is a parameter group that a program gave, which an optimizer without groups takes for a tensor
             says = (
-                isinstance(obj, ModuleType | type)
+                isinstance(obj, ModuleType | type | dict)
                 or _innermost(error).startswith("<")
                 or "Tensor" in type(obj).__name__
             )
         case _:
             says = REFUSALS.search(str(error)) is not None
     return f"{type_of(error)}: {message(error).partition(chr(10))[0]}" if says else None
+
+
+def _below_backward(error: BaseException) -> bool:
+    """Whether the framework's code raised an error while it computed derivatives. An error about the arguments of the
+    backward call itself is not one.
+    """
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    calls = [code.co_filename == interface.__file__ and code.co_name in BACKWARD for code in codes]
+    return any(calls[:-1]) and not calls[-1] and not any(f"{name}()" in str(error) for name in BACKWARD)
 
 
 def _innermost(error: BaseException) -> str:
@@ -85,7 +102,8 @@ def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
     smallest = SMALLEST[capability]
     result = tried(adapter, parse(smallest.text, VOCABULARY))
     if smallest.refuses:
-        return None if isinstance(result, Raised) else smallest.lacks
+        shown = isinstance(result, Raised) or (smallest.shows is not None and smallest.shows(result))
+        return None if shown else smallest.lacks
     if isinstance(result, Raised):
         return refusal(result.error)
     return None if smallest.shows is None or smallest.shows(result) else smallest.lacks
@@ -142,6 +160,8 @@ def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dty
     adapter.reset()
     leaves = [adapter.leaf(array, True) for array in operands_of(op, shapes, dtype)]
     first = adapter.apply(op.name, leaves, attrs)[0]
+    if isroutine(first):
+        raise NotImplementedError("it is a method, where PyTorch has a property")
     if Capability.IMPERATIVE in adapter.capabilities and adapter.requires_grad(first):
         adapter.backward([first], [np.ones_like(adapter.read(first))], None)
 

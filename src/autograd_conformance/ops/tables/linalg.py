@@ -28,7 +28,7 @@ from autograd_conformance.programs.own_numpy import np
 
 ALWAYS = Certainty.ALWAYS
 
-SYMMETRIC = "({0} + {0}.mT) / 2"
+SYMMETRIC = "({0} + {0}.transpose(-2, -1)) / 2"
 
 
 def _rows(j, x):

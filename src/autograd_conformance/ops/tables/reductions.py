@@ -219,7 +219,7 @@ NORMS = (
     _some("vector_norm", f"torch.linalg.vector_norm({{0}}, {{ord}}, {OVER})", _norm, ALWAYS, NONZERO, choices=_norms),
     _some(
         "vector_norm_inf",
-        f"torch.linalg.vector_norm({{0}}, torch.inf, {OVER})",
+        f"torch.linalg.vector_norm({{0}}, float('inf'), {OVER})",
         lambda j, x, dim, keepdim: j.np.max(j.np.abs(x), axis=dim, keepdims=keepdim),
         ALWAYS,
         DISTINCT_MAGNITUDES,
