@@ -50,7 +50,8 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     """Each script prints the output in its comments, or ends in the error that a comment names. Scripts that kill the
     process or may hang are only compiled.
     """
-    names = "torch|autograd|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
+    names = "torch|autograd|candle|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
+    names += "|synapx|tensorplay"
     framework = re.match(rf"(?:import|from) ({names})\b", script)
     assert framework
     pytest.importorskip(framework[1])
