@@ -267,7 +267,7 @@ def test_rules_inside_a_graph_are_exercised_where_a_region_is_one_node(rule: str
     near = Pool(target.programs_each)
     check = Check(target, known("torch-compile-aot_eager"), rule, pool=near)
 
-    @seed(1)
+    @seed(2 if make is writes.written_leaves else 1)  # with 1 the first write is in a region, which later ones share
     @settings(
         max_examples=40, database=None, phases=[Phase.generate], deadline=None, backend=BACKEND,
         suppress_health_check=list(HealthCheck),
