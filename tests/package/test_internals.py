@@ -34,8 +34,8 @@ USED = re.compile(
     rf"\b(?:{'|'.join(sorted(PRIVATE))})\b"
     r"|(?:from|import) (?:_pytest|execnet|pluggy|xdist|hypothesis\.internal)\b"
 )
-SIMULATED = {"tests/frameworks/adapters/unshrinkable.py"}
-"""Files that make a private function of a library fail, on purpose."""
+SIMULATED = {"tests/frameworks/adapters/unshrinkable.py", "tests/plugin/test_progress.py"}
+"""Files that replace a private part of a library on purpose, to make it fail or to see what it gets."""
 
 WITHOUT = """
 import sys
