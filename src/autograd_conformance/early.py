@@ -29,6 +29,8 @@ VALUED = frozenset(
         "--patience",
         "--programs",
         "--seconds",
+        "--program",
+        "--skip",
         "--replay",
     )
 )

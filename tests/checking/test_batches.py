@@ -20,6 +20,7 @@ from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
+from autograd_conformance.checking.session import Settings
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
@@ -223,7 +224,7 @@ def test_rules_that_are_tested_come_before_what_is_many(
     programs_each: int, of_many: float, advice: float, of_four: float
 ):
     target = SimpleNamespace(ops=("sin",), programs_each=programs_each)
-    session = SimpleNamespace(missing=lambda rule: (), target=target)
+    session = SimpleNamespace(missing=lambda rule: (), target=target, settings=Settings("torch"))
 
     @settings(max_examples=50)
     @given(st.none())

@@ -53,9 +53,8 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
     ]
     assert "= FAILURES =" not in seen.output and "\nFAILED suites" not in seen.output
     assert "not supported" not in terminal
-    assert [line for line in terminal.splitlines() if "not applicable" in line] == [
-        "rules   81 rules not applicable; the report lists the reasons"
-    ]
+    (line,) = [line for line in terminal.splitlines() if "not applicable" in line]
+    assert line.startswith("not applicable    81 rules: ")
 
     page = (tmp_path / "report.md").read_text()
     assert len(unfolded(page)) <= 3 * SCREEN

@@ -299,15 +299,12 @@ def test_replay_says_why_a_file_cannot_run(tmp_path):
             codec.to_json(parse("a = leaf [1]\nb = sin a\nbackward b, b with none, none"))
         ),
         "No such file or directory": None,
-        "Is a directory": "",
     }
     options = []
     for n, content in enumerate(files.values()):
         path = tmp_path / f"{n}.json"
         if content:
             path.write_text(content)
-        elif content == "":
-            path.mkdir()
         options.append(f"--replay={path}")
     seen = run(tmp_path / "report", *options)
     assert seen.code == 4
@@ -316,6 +313,12 @@ def test_replay_says_why_a_file_cannot_run(tmp_path):
         assert ": cannot run (" in line
         assert problem in line
     assert "Traceback" not in seen.output
+
+
+def test_a_folder_without_programs_cannot_be_replayed(tmp_path):
+    seen = run(tmp_path / "report", f"--replay={tmp_path}")
+    assert seen.code == 4
+    assert f"ERROR: --replay={tmp_path}: the folder has no program files (*.json)" in seen.output
 
 
 # -- interruptions and cut files -------------------------------------------------------------------------------------

@@ -36,7 +36,11 @@ def started(how: str, *words: str | Path, **variables: str) -> subprocess.Comple
 
 def test_every_option_of_the_suite_is_joined_to_its_value():
     added: list[str] = []
-    group: Any = SimpleNamespace(addoption=lambda name, **_: added.append(name))
+
+    def add(name: str, action: str = "store", **_: object) -> None:
+        added.extend([name] if action != "store_true" else [])
+
+    group: Any = SimpleNamespace(addoption=add)
     add_options(SimpleNamespace(getgroup=lambda *_: group))  # type: ignore[arg-type]
     assert set(added) == early.VALUED
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from autograd_conformance.frameworks.torchlike.errors import MESSAGES as MESSAGES
+
 READ_FROM = "2.13."
 """Prefix of the PyTorch versions that have the messages in `torchlike.errors.MESSAGES`. In other versions, an unknown
 error may be one of these in other words.
