@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -129,6 +130,12 @@ def test_a_sound_adapter_ends_with_0(capsys: pytest.CaptureFixture[str]):
 def test_a_faulty_adapter_ends_otherwise(name: str, code: int, capsys: pytest.CaptureFixture[str]):
     assert command.main(["check", f"{__name__}:{name}"]) == code
     assert "- " in capsys.readouterr().out
+
+
+def test_a_framework_that_dies_in_its_process_is_a_remark(capsys: pytest.CaptureFixture[str]):
+    name = "tests.frameworks.adapters.dying:DiesInExp"
+    assert command.main(["check", name, "--framework-python", sys.executable]) == 1
+    assert "SIGSEGV" in capsys.readouterr().out
 
 
 def test_problems_with_one_text_are_printed_once(capsys: pytest.CaptureFixture[str]):

@@ -4,12 +4,14 @@ changes.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograd_conformance.checking.audit.notes import Note
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.store import KEPT, Store, digest
 from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.limits import UNLIMITED, Limits
@@ -98,3 +100,17 @@ def test_only_the_latest_are_kept(tmp_path: Path) -> None:
     for store in stores:
         store.keep({"sin": Note("sin", "fine")})
     assert [bool(store.notes(right)) for store in stores] == [False] + [True] * KEPT
+
+
+def test_the_audit_ends_when_its_part_of_the_time_is_over():
+    found, notes = audit("examples.tiny_adapter:Tiny", "cpu", ("float64",), 60, False, until=time.monotonic())
+    assert found.programs == 0
+    assert notes == {}
+
+
+def test_ops_that_did_not_run_alone_are_used_by_their_own_tests_alone():
+    framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny"))
+    framework.adopt_audit(AuditResult(untried=frozenset({"exp", "mm", "sum", "add", "sin"})))
+    assert framework.faulty_ops == {"exp", "mm", "sum", "add", "sin"}
+    assert "exp" in framework.target.ops
+    assert AuditResult.from_json(framework.audited.to_json()) == framework.audited

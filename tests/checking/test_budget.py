@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.summary import incomplete_notice, summarize
@@ -174,12 +172,6 @@ def test_a_run_that_its_budget_cuts_short_is_never_green(workers, tmp_path: Path
     assert "NO VERDICT" in seen.output
 
 
-def test_the_audit_ends_when_its_part_of_the_time_is_over():
-    found, notes = audit("examples.tiny_adapter:Tiny", "cpu", ("float64",), 60, False, until=time.monotonic())
-    assert found.programs == 0
-    assert notes == {}
-
-
 def test_a_limited_run_reaches_its_tests_although_the_audit_does_not_end(tmp_path: Path):
     seen = run(tmp_path, LIFETIME, "--seconds=40", framework="tests.frameworks.adapters.wrong:Slower")
     footer = seen.report.footer
@@ -188,14 +180,6 @@ def test_a_limited_run_reaches_its_tests_although_the_audit_does_not_end(tmp_pat
     assert footer.verdict in ("cut short", "interrupted")  # on a slow machine the tests do not end, either
     assert footer.reason in ("the run's budget (--programs or --seconds) ended", "the run's time (--seconds) was over")
     assert any("could not run alone before the tests in half of the run's time" in note for note in footer.notes)
-
-
-def test_ops_that_did_not_run_alone_are_used_by_their_own_tests_alone():
-    framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny"))
-    framework.adopt_audit(AuditResult(untried=frozenset({"exp", "mm", "sum", "add", "sin"})))
-    assert framework.faulty_ops == {"exp", "mm", "sum", "add", "sin"}
-    assert "exp" in framework.target.ops
-    assert AuditResult.from_json(framework.audited.to_json()) == framework.audited
 
 
 def test_a_budget_that_ends_in_the_audit_leaves_a_report(tmp_path: Path):

@@ -77,8 +77,8 @@ def test_after_its_share_of_the_time_no_failure_is_reduced(tmp_path: Path) -> No
     assert 0 < asked.process.explaining < 60
     other = session(tmp_path, asked.settings.limits)
     other.process.count_explaining(1e6)
-    told = failure(Boxed(), NEGATIVE, other)
-    assert (told.counted, told.rule, told.op) == (True, "gradients/forward", "negative")
+    again = failure(Boxed(), NEGATIVE, other)
+    assert (again.counted, again.rule, again.op) == (True, "gradients/forward", "negative")
 
 
 def test_the_time_for_explaining_is_limited_only_in_limited_runs(tmp_path: Path) -> None:

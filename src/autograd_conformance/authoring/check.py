@@ -16,6 +16,7 @@ from autograd_conformance.checking.check import judgement_of
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.running.printed import is_observable_in_code
@@ -54,7 +55,9 @@ class Remark:
 
 
 def check(target: Target, known: Sequence[Known] = ()) -> Iterator[Remark]:
-    """Yields the remarks about an adapter that passed the smoke test and the probe. Known differences are left out."""
+    """Yields the remarks about an adapter that passed the smoke test and the probe. Known differences are left out. If
+    the framework has a process that dies, that is a remark about the program that ran.
+    """
     for note in target.notes:
         yield Remark(Blame.NOTE, "claims", note)
     yield from _templates(target)
@@ -101,6 +104,9 @@ def _judged(
     except AdapterError as error:
         yield Remark(Blame.ADAPTER, about, str(error), _code(program, target))
         return
+    except ENDED as error:
+        yield Remark(Blame.EITHER, about, error.how, _code(program, target))
+        return
     if lacks_kernel(*seen):
         yield Remark(Blame.NOTE, about, "not supported: the framework says that it lacks it")
         return
@@ -126,6 +132,9 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
         return
     try:
         other = target.observe_printed(program)
+    except ENDED as error:
+        yield Remark(Blame.EITHER, about, f"in its printed code, {error.how}", _code(program, target))
+        return
     except Exception as error:
         text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
         yield Remark(Blame.ADAPTER, about, text, _code(program, target))

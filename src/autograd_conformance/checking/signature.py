@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
-from autograd_conformance.programs.formats import codec
-from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Ref, Shape
+from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
+    Apply,
+    Backward,
+    Grad,
+    InPlace,
+    Leaf,
+    Program,
+    Ref,
+    Shape,
+)
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reporting.records.failure import Signature
@@ -50,7 +59,7 @@ def signature_of(program: Program, violation: Violation) -> Signature:
     """Returns the signature of a violation of a program."""
     difference = _difference(program, violation)
     return Signature(
-        stage=codec.to_json(program)["instructions"][violation.at]["do"],
+        stage=INSTRUCTIONS[type(program[violation.at])].word,
         general=difference.general,
         got=difference.got,
         want=difference.want,

@@ -31,6 +31,17 @@ class Dying(Tiny):
         return super().apply(op, operands, attrs)
 
 
+class DiesInExp(Tiny):
+    """`exp` dies of SIGSEGV."""
+
+    name = "dies in exp"
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
+        if op == "exp":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return super().apply(op, operands, attrs)
+
+
 class DyingLater(WrongSine):
     """The derivative of `sin` is `sin`. A leaf that finite differences have changed crashes the process."""
 

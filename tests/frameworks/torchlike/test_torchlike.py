@@ -207,7 +207,7 @@ def test_gradients_that_are_new_objects_each_time_have_no_identity(monkeypatch: 
 
     monkeypatch.setattr(adapters, "ADDRESSES", (lambda tensor: tensor.no_address,))
     fresh = Fresh()
-    assert fresh.findings.capabilities["IDENTITY"] == "the gradients of two leaves cannot be told apart"
+    assert fresh.findings.capabilities["IDENTITY"] == "the gradients of two leaves cannot be distinguished"
 
 
 def test_bindings_without_dtypes_print_those_of_pytorch(monkeypatch: pytest.MonkeyPatch):

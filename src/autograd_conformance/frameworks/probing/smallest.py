@@ -108,7 +108,7 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.IDENTITY: Smallest(
         "a = leaf [1, 2]; b = leaf [3, 4]; c = multiply a b; backward c with [1, 1]",
         _different_objects,
-        lacks="the gradients of two leaves cannot be told apart",
+        lacks="the gradients of two leaves cannot be distinguished",
     ),
     C.PROMOTES: Smallest(
         "a = leaf [1, 2]; b = leaf f32 [1, 2]; c = multiply a b",

@@ -134,10 +134,6 @@ class TorchLike(TorchInterface):
         """Returns the address of a gradient's elements, or Python's `id` if the framework exposes no address."""
         return self._identity(gradient)
 
-    def strides(self, value: Tensor) -> tuple[int, ...]:
-        """Returns the strides, in elements."""
-        return tuple(value.stride())
-
     def classify(self, error: BaseException) -> Kind:
         """Classify an error by PyTorch's messages, and one that says that something is missing as `NO_KERNEL`."""
         text = str(error)
@@ -156,7 +152,7 @@ def _with_dtypes_of_libtorch(dialect: Dialect) -> Dialect:
 
 
 def _unknown(gradient: Tensor) -> None:
-    """Returns None, the identity of gradients that cannot be told apart."""
+    """Returns None, the identity of gradients that cannot be distinguished."""
 
 
 def _version(module: ModuleType, name: str) -> str:

@@ -237,7 +237,7 @@ class TorchInterface(Adapter):
 
     def strides(self, value: Tensor) -> tuple[int, ...]:
         """Returns the strides, in elements."""
-        return value.stride()
+        return tuple(value.stride())
 
 
 def _options(retain_graph: bool | None, create_graph: bool) -> dict[str, Any]:

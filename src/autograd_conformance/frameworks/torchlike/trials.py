@@ -169,12 +169,11 @@ def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dty
 def missing_write(adapter: Adapter, name: str, dtype: str) -> str | None:
     """Returns why a framework does not have an in-place op; None if it has it."""
     op = row_of(name)
-    for shapes, attrs in simplest_calls(op):
-        adapter.reset()
-        target, *rest = (adapter.leaf(array, False) for array in operands_of(op, shapes, dtype))
-        result = attempt(lambda: adapter.write(name, target, rest, attrs))  # noqa: B023
-        return refusal(result.error) if isinstance(result, Raised) else None
-    return None
+    shapes, attrs = next(simplest_calls(op))
+    adapter.reset()
+    target, *rest = (adapter.leaf(array, False) for array in operands_of(op, shapes, dtype))
+    result = attempt(lambda: adapter.write(name, target, rest, attrs))
+    return refusal(result.error) if isinstance(result, Raised) else None
 
 
 def missing_optimizer(adapter: Adapter, name: str) -> str | None:
