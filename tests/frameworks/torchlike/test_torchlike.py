@@ -276,6 +276,13 @@ def test_a_module_that_is_not_there_is_named():
         load("torch-like:no_such_framework")
 
 
+def test_a_module_without_tensors_is_refused_with_the_reason():
+    with pytest.raises(AdapterError, match="math has no tensors as PyTorch has them") as caught:
+        load("torch-like:math")
+    assert "float32: AttributeError: module 'math' has no attribute 'tensor'" in str(caught.value)
+    assert str(caught.value).endswith("it needs an adapter")
+
+
 def test_a_subclass_names_its_module():
     class Partial(TorchLike):
         """The same framework by a class of its user."""

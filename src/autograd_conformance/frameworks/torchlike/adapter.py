@@ -114,8 +114,11 @@ class TorchLike(TorchInterface):
         return Traits(begins_with_zeros=held is not None and not isinstance(held, Raised))
 
     def _claim(self, found: Findings) -> None:
-        """Claim everything that the findings do not call missing."""
+        """Claim everything that the findings do not call missing. Raises `ValueError` if that leaves no dtype."""
         self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
+        if not self.dtypes:
+            whys = "; ".join(f"{dtype}: {why}" for dtype, why in found.dtypes.items())
+            raise ValueError(f"{self.name} has no tensors as PyTorch has them ({whys}); it needs an adapter")
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
         self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
         self.writes = frozenset({*WRITES}.difference(found.writes))
