@@ -28,8 +28,9 @@ from autograd_conformance.known_differences import Known
 from autograd_conformance.known_differences.conditions.subjects import Op
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.plugin.demands import CORPUS, _demand
 from autograd_conformance.plugin.state import SESSION
-from autograd_conformance.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
+from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
@@ -202,17 +203,17 @@ def test_a_far_end_says_what_its_units_cost():
     assert handshake(TorchRegions())["programs_each"] == 0
 
 
-@pytest.mark.parametrize(("programs_each", "order"), [(0, "dabcef"), (16, "dcfeab")])
-def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
+@pytest.mark.parametrize(("programs_each", "order"), [(0, "acbdfe"), (16, "cdfeab")])
+def test_tests_run_in_stages_and_those_of_each_op_last_where_units_cost_much(programs_each: int, order: str):
     session = SimpleNamespace(framework=SimpleNamespace(target=SimpleNamespace(programs_each=programs_each)))
     config = SimpleNamespace(stash={SESSION: session})
     tests = {
-        "a": (CORPUS.parent, ("check", "op"), "gradients/op"),
-        "b": (CORPUS.parent, ("check", "write"), "writes/value"),
-        "c": (CORPUS.parent, ("check",), "gradients/graph"),
+        "a": (CORPUS.parent / "test_any.py", ("check", "op"), "gradients/op"),
+        "b": (CORPUS.parent / "test_any.py", ("check", "write"), "writes/value"),
+        "c": (CORPUS.parent / "test_any.py", ("check",), "gradients/graph"),
         "d": (CORPUS, ("check", "op"), "gradients/op"),
-        "e": (CORPUS.parent, ("check",), "articles/claims"),
-        "f": (CORPUS.parent, ("check",), "relations/order"),
+        "e": (CORPUS.parent / "test_any.py", ("check",), "articles/claims"),
+        "f": (CORPUS.parent / "test_any.py", ("check",), "relations/order"),
     }
     items = [_item(name=k, path=path, fixturenames=f, config=config, rule=r) for k, (path, f, r) in tests.items()]
     pytest_collection_modifyitems(items)

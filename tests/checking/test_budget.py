@@ -224,3 +224,51 @@ def test_rules_that_were_not_have_none(programs, exercised):
     summary = summarize(cut(programs, exercised))
     assert summary.conclusion == "no verdict"
     assert summary.rules[0].verdict == "vacuous"
+
+
+# -- stages ----------------------------------------------------------------------------------------------------------
+
+
+def staged(*stages: tuple[float, int]) -> list[Demand]:
+    """Demands of tests that each need 20 of their 60 programs first, in stages of a weight and a number of tests."""
+    return [Demand(60, 20, weight / tests, at) for at, (weight, tests) in enumerate(stages) for _ in range(tests)]
+
+
+def shares(programs: int, demanded: list[Demand]) -> list[float]:
+    budget, found = Budget(Limits(programs), 1, demanded), []
+    for test in range(len(demanded)):
+        found.append(budget.share(test).programs)
+        budget.used(test, int(found[-1]), 0)
+    return found
+
+
+def test_a_budget_that_is_too_small_for_all_stages_suffices_for_the_first_ones():
+    assert shares(50, staged((1, 2), (1, 1), (1, 3))) == [20, 20, 10, 0, 0, 0]
+    assert shares(30, staged((1, 4), (1, 1))) == [8, 7, 8, 7, 0], "a stage that does not fit is spread over its rules"
+
+
+def test_what_is_left_is_spread_over_stages():
+    first, *others = shares(300, staged((1, 1), (1, 9)))
+    assert (first, sum(others)) == (20 + 50, 9 * 20 + 50) and {*others} == {25, 26}
+    assert shares(60, staged((1e-6, 1), (1, 1))) == [20, 40], "a stage may have only what others leave"
+
+
+def test_a_stage_may_take_half_of_the_time_until_its_rules_are_tested():
+    budget = Budget(Limits(deadline=time.monotonic() + 100), 1, staged((1, 1), (1, 1), (1, 2)))
+    share = budget.share(0)
+    assert 32 < share.until - time.monotonic() < 34 and 49 < share.first_until - time.monotonic() < 51
+    last = budget.share(3)
+    assert last.until - time.monotonic() > 99, "the last stage has all that is left"
+
+
+def test_a_test_whose_time_earlier_ones_of_its_stage_used_is_left_out(monkeypatch: pytest.MonkeyPatch):
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    budget = Budget(Limits(deadline=1_100), 1, staged((1, 10), (1, 1)))
+    ran = []
+    for test in range(11):
+        if not budget.share(test).spent(0, tested=False):
+            ran.append(test)
+            now += 12  # a single program takes longer than the time of a test
+            budget.used(test, 1, 12)
+    assert ran == [0, 2, 4, 7, 9, 10], "some tests of the first stage run until half of the time is used"

@@ -1,9 +1,10 @@
 """The budget of a run: a maximum number of programs or seconds, shared among its tests.
 
-Each test first gets the programs that its rule needs to count as tested. The rest is shared in proportion to the number
-of programs that the Hypothesis profile gives to each test. So a small budget still tests every rule, and a very small
-one tries every rule. A test whose share ends is cut short, and its result says so; a rule that was tested by too few
-programs until then has the verdict "vacuous". A violation found before is still reported, without more shrinking.
+Tests run stage by stage. Each test first gets the programs that its rule needs to count as tested; if there are too few
+for all, earlier stages come first, so that a small budget has a verdict on these. The rest is spread over the stages,
+then over the rules of a stage. A test whose share ends is cut short, and its result says so; a rule that was tested by
+too few programs until then has the verdict "vacuous". A violation found before is still reported, without more
+shrinking.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 import unittest
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
@@ -34,6 +35,10 @@ class Demand:
     """Number of programs that the profile gives to the test; 0 if the test does not apply to the framework."""
     first: float
     """Number of these programs that every test gets before any test gets more."""
+    weight: float | None = None
+    """Part of the test in what is left after these, in any unit; None: in proportion to `programs`."""
+    stage: int = 0
+    """Number of the stage that the test belongs to. Tests of one stage follow each other."""
 
 
 @dataclass(slots=True)
@@ -56,6 +61,22 @@ class Share:
         return time.monotonic() >= (self.until if tested else max(self.until, self.first_until))
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """The time that the tests of one stage have in one process, on the monotonic clock."""
+
+    began: float
+    """Start of the stage's first test in this process."""
+    until: float
+    """Deadline of the stage."""
+    first_until: float
+    """Deadline of the stage's tests until their rules count as tested, if that is later than `until`."""
+
+
+CLIMB = 0.5
+"""Largest fraction of the remaining seconds that a stage may use until its rules count as tested."""
+
+
 class Budget:
     """The remaining budget of one process, if several processes share the limits of a run."""
 
@@ -63,38 +84,75 @@ class Budget:
         """Takes the demand of each test of the whole run, in the order of the tests, as `demands`."""
         self.limits, self.processes, self.demands = limits, processes, demands
         self.left = math.inf if limits.programs is None else limits.programs / processes
-        self.rest = _suffix_sums([each.programs for each in demands])
-        """For each test, the number of programs that it and all later tests request."""
-        self.needs = _suffix_sums([each.first for each in demands])
-        """For each test, the number of programs that the test and all later tests request to come first."""
+        weights = [each.programs if each.weight is None else each.weight for each in demands]
+        firsts, stages = [each.first for each in demands], [each.stage for each in demands]
+        self.weights, self.begins = weights, _beginnings(stages)
+        self.rest, self.stage_rest = _suffix_sums(weights), _suffix_sums(weights, stages)
+        """For each test, the sum of the weights of this test and all later ones: of the run, and of the test's
+        stage.
+        """
+        self.needs, self.stage_needs = _suffix_sums(firsts), _suffix_sums(firsts, stages)
+        """For each test, the number of programs that this test and all later ones request to come first: in the run,
+        and in the test's stage.
+        """
         self.taken, self.took = 0.0, 0.0
         """Number of first programs that the finished tests requested, and the seconds that these tests took for those
         programs.
         """
+        self._stages: dict[int, _Stage] = {}
 
     def share(self, test: int) -> Share:
         """Returns the share of a test, given the test's position in the run."""
-        demand, processes = self.demands[test], self.processes
-        part = min(1.0, demand.programs * processes / max(self.rest[test], 1e-9))
-        first = min(1.0, demand.first * processes / max(self.needs[test], 1e-9))
-        return Share(self._programs(test, part, first), *self._seconds(test, part, first))
+        first = min(1.0, self.demands[test].first * self.processes / max(self.stage_needs[test], 1e-9))
+        return Share(self._programs(test, first), *self._seconds(test, first))
 
-    def _programs(self, test: int, part: float, first: float) -> float:
+    def _programs(self, test: int, first: float) -> float:
+        """Returns the number of programs of a test, whose part of the first programs of its stage is `first`."""
         if math.isinf(self.left):
             return self.left
-        needed = self.needs[test] / self.processes
-        more = self.left - needed
-        share = self.demands[test].first + part * more if more > 0 else first * self.left
+        part = min(1.0, self.weights[test] * self.processes / max(self.rest[test], 1e-9))
+        more = self.left - self.needs[test] / self.processes
+        wanted = self.demands[test].first
+        if more > 0:
+            share = wanted + part * more
+        else:  # too few for the first programs of all tests: this stage comes before later ones
+            share = min(wanted, first * self.left)
         return math.floor(min(share, self.left) + 0.5)
 
-    def _seconds(self, test: int, part: float, first: float) -> tuple[float, float]:
+    def _seconds(self, test: int, first: float) -> tuple[float, float]:
+        """Returns the deadlines of a test, whose part of the first programs of its stage is `first`."""
         seconds = self.limits.seconds_left()
         if seconds is None:
             return math.inf, math.inf
+        now = time.monotonic()
+        stage = self._stage(test, now, seconds)
+        if self._is_late(test, stage, now):
+            return now, now
+        part = min(1.0, self.weights[test] * self.processes / max(self.stage_rest[test], 1e-9))
         later = (self.needs[test] - self.demands[test].first) / self.processes
         reserved = later * self.took / self.taken if self.taken else 0.0
-        now = time.monotonic()
-        return now + part * max(0.0, seconds - reserved), now + first * seconds
+        free = min(stage.until - now, seconds - reserved)
+        return now + part * max(0.0, free), now + first * max(0.0, stage.first_until - now)
+
+    def _stage(self, test: int, now: float, seconds: float) -> _Stage:
+        """Returns the time of a test's stage, which begins with its first test in this process."""
+        at = self.begins[test]
+        if at not in self._stages:
+            later = self.rest[at] - self.stage_rest[at]
+            part = self.stage_rest[at] / self.rest[at] if later else 1.0
+            begun = now + part * seconds
+            self._stages[at] = _Stage(now, begun, now + max(part, CLIMB) * seconds)
+        return self._stages[at]
+
+    def _is_late(self, test: int, stage: _Stage, now: float) -> bool:
+        """Returns whether earlier tests of a stage have used the time of this test, because a single program takes
+        longer than the time of a test. The test is then left out, so that later tests of the stage run.
+        """
+        needs = self.stage_needs[self.begins[test]]
+        if not needs or len(self.demands) == 1:
+            return False
+        done = 1 - (self.stage_needs[test] - self.demands[test].first) / needs
+        return now > stage.began + done * (stage.first_until - stage.began)
 
     def used(self, test: int, programs: int, seconds: float) -> None:
         """Records that a test has finished: its programs, and the seconds until its rule was tested or the
@@ -105,9 +163,22 @@ class Budget:
         self.took += seconds
 
 
-def _suffix_sums(numbers: Sequence[float]) -> list[float]:
-    """Returns for each number the sum of this number and all later ones: [1, 2, 3] gives [6, 5, 3]."""
-    return list(accumulate(reversed(numbers)))[::-1]
+def _suffix_sums(numbers: Sequence[float], stages: Sequence[int] = ()) -> list[float]:
+    """Returns for each number the sum of this number and all later ones, of the same stage if `stages` are given:
+    [1, 2, 3] gives [6, 5, 3], and [3, 2, 3] with the stages [0, 0, 1].
+    """
+    if not stages:
+        return list(accumulate(reversed(numbers)))[::-1]
+    runs = groupby(zip(numbers, stages, strict=True), key=lambda each: each[1])
+    return [total for _, run in runs for total in _suffix_sums([number for number, _ in run])]
+
+
+def _beginnings(stages: Sequence[int]) -> list[int]:
+    """Returns for each test the position of the first test of its stage: [0, 0, 2] for the stages [0, 0, 1]."""
+    found: list[int] = []
+    for at, stage in enumerate(stages):
+        found.append(found[-1] if at and stage == stages[at - 1] else at)
+    return found
 
 
 @dataclass

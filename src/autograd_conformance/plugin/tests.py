@@ -1,10 +1,9 @@
-"""Orders the tests of a run, decides which apply to the framework and how many programs each requests, and gives each
-test its check.
+"""Collects the tests of a run in their order, and gives each test its check, or skips it if it does not apply to the
+framework.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis.errors import Unsatisfiable
 
-from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Spent
+from autograd_conformance.checking.budget import BoundedCheck, Budget, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import FrameworkUnderTest, Session
@@ -24,6 +23,7 @@ from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.failures.record import unexplained
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.package.places import SUITES
+from autograd_conformance.plugin.demands import demands_of, turn
 from autograd_conformance.plugin.run_plan import Plan, functions
 from autograd_conformance.plugin.state import (
     BUDGET,
@@ -38,27 +38,10 @@ from autograd_conformance.plugin.state import (
     audited,
 )
 from autograd_conformance.processes.journal import Journal
-from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records import records
-from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.randomness import pool
-from autograd_conformance.strategies.building.randomness.hypothesis_internals import examples_of
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
-
-UNDRAWN = 20
-"""Approximate number of programs that a test runs if Hypothesis draws none for it."""
-
-MANY = frozenset(("op", "write"))
-"""Names of the fixtures by which pytest repeats a test for each op or write."""
-
-BEGUN = 5
-"""Number of programs that come first in the budget for a test that has no verdict or draws no programs, unless
-compiling is expensive.
-"""
-
-CORPUS = SUITES / "test_corpus.py"
-"""The file of the tests that each run one program of the corpus, programs that once found a violation."""
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -82,18 +65,12 @@ def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the tests: those of the corpus come first, so that programs that once found a violation run before drawn
-    ones.
+    """Sorts the tests by stages, from forward values to sequences. In a stage, programs that once found a violation, of
+    the corpus, run before drawn ones.
 
     If compiling is expensive, the last tests are those of rules about two programs, then those without a verdict, and
     then those of each op or write. These are many, and a run that ends early should have tried every rule.
     """
-    session = items[0].config.stash.get(SESSION, None) if items else None
-    costly = session is not None and session.framework.target.programs_each > 0
-
-    def turn(item: pytest.Item) -> tuple[bool, ...]:
-        return item.path != CORPUS, *(is_late(item) for is_late in (_is_many, _is_advice, _is_relation) if costly)
-
     items.sort(key=turn)
 
 
@@ -115,76 +92,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if limits.limited and ours:
         audited(config)
         run = config.stash[SESSION].framework
-        alike = Counter(_group(item) for item in ours if _programs(item, run))
-        demands = [_demand(item, run, alike[_group(item)]) for item in ours]
+        demands = demands_of(ours, run)
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
-
-
-def _group(item: pytest.Item) -> tuple[str, bool, bool]:
-    """Returns the key of a group of tests that test one rule in the same way: with programs of the corpus, for each op,
-    or otherwise.
-    """
-    return about(item)[0], item.path == CORPUS, _is_many(item)
-
-
-def _demand(item: pytest.Item, framework: FrameworkUnderTest, alike: int) -> Demand:
-    """Returns the number of programs that a test requests, and how many of these come first.
-
-    The first programs are those that the rule needs to count as tested: one if there is a test for each op, and a few
-    if there is no verdict. If compiling is expensive, so are programs: the `alike` tests of a group share the programs
-    that the rule needs, since the audit has tried each op already, and tests without a verdict get none first.
-    """
-    programs, costly = _programs(item, framework), framework.target.programs_each > 0
-    drawn = examples_of(getattr(item, "obj", None)) is not None
-    if _is_advice(item):
-        first: float = 0 if costly else BEGUN
-    elif costly:
-        first = THRESHOLD / max(1, alike)
-    elif _is_many(item):
-        first = 1
-    else:
-        first = THRESHOLD if drawn else BEGUN
-    return Demand(programs, min(programs, first))
-
-
-def _is_many(item: pytest.Item) -> bool:
-    """Returns whether a test exists once for each op or write."""
-    return not MANY.isdisjoint(getattr(item, "fixturenames", ()))
-
-
-def _is_advice(item: pytest.Item) -> bool:
-    """Returns whether the rule of a test is an INFO rule, which has no verdict."""
-    rule = _rule(item)
-    return rule is not None and rule.level is Level.INFO
-
-
-def _is_relation(item: pytest.Item) -> bool:
-    """Returns whether the rule of a test compares two programs."""
-    rule = _rule(item)
-    return rule is not None and rule.family == "relations"
-
-
-def _rule(item: pytest.Item) -> Rule | None:
-    """Returns the rule of a test; None for a test that is not the suite's."""
-    return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
-
-
-def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
-    """Returns the number of programs that a test is about to run: 0 if the test does not apply, 1 for a program of the
-    corpus, `UNDRAWN` if Hypothesis draws none for the test, else the number that Hypothesis is to draw.
-    """
-    rule, op = about(item)
-    if (
-        framework.settings.skips.reason(rule, op)
-        or framework.missing(rule)
-        or (op is not None and op not in framework.target.ops)
-    ):
-        return 0.0
-    if item.path == CORPUS:
-        return 1.0
-    examples = examples_of(getattr(item, "obj", None))
-    return float(UNDRAWN if examples is None else examples)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
