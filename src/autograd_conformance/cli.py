@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograd_conformance.package import loading
 from autograd_conformance.package.places import PACKAGE, PLUGIN, SUITES
 from autograd_conformance.reporting.analysis.verdicts import Exit
 
@@ -43,6 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
     `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, `bisect` to
     `campaigns.bisect.command`, and each word of `AUTHORING` to `authoring.command`.
     """
+    loading.handle_signals()
     try:
         os.getcwd()
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from autograd_conformance.package import loading
 from autograd_conformance.package.places import ROOT
 
 VALUED = frozenset(
@@ -64,6 +65,7 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     config = pluginmanager.get_plugin("pytestconfig")
     if config is None or WORKER in os.environ or not _is_checkout(config):
         return
+    loading.handle_signals()
     given, added = list(config.invocation_params.args), shlex.split(os.environ.get(ADDED, ""))
     words, more = joined([str(word) for word in given]), joined(added)
     if (words, more) == (given, added):

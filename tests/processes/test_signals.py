@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from autograd_conformance.package import loading
 from autograd_conformance.processes.signals import Handlers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it takes POSIX")
@@ -47,3 +48,14 @@ def test_outside_the_main_thread_nothing_is_installed() -> None:
     thread.start()
     thread.join()
     assert (handlers.previous, signal.getsignal(signal.SIGUSR1)) == ({}, before)
+
+
+def test_the_handler_of_loading_does_not_come_back_after_a_run() -> None:
+    before = signal.signal(signal.SIGTERM, loading.end_at_once)
+    try:
+        handlers = Handlers()
+        handlers.install(signal.SIGTERM, lambda number, frame: None)
+        handlers.restore()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)

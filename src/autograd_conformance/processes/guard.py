@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from autograd_conformance.processes.signals import STOPPING, Handlers
+from autograd_conformance.package.loading import STOPPING
+from autograd_conformance.processes.signals import Handlers
 from autograd_conformance.processes.supervision import POLL, Fork, kill_group, status_within
 from autograd_conformance.processes.timeouts import scaled_timeout
 

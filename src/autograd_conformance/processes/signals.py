@@ -9,8 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""The signals that end a run, if the system has them."""
+from autograd_conformance.package.loading import end_at_once
 
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -23,11 +22,16 @@ class Handlers:
         """The handlers from before, by the number of their signal."""
 
     def install(self, number: int, handler: Handler) -> None:
-        """Installs the handler of a signal, if this is the main thread: only that can handle signals."""
+        """Installs the handler of a signal, if this is the main thread: only that can handle signals. After a run, its
+        loading does not come back: what is restored then is Python's own handler.
+        """
         try:
-            self.previous[number] = signal.signal(number, handler)
+            previous = signal.signal(number, handler)
         except ValueError:
             return
+        if previous is end_at_once:
+            previous = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        self.previous[number] = previous
 
     def restore(self) -> None:
         """Restores the handlers from before."""

@@ -12,13 +12,14 @@ import signal
 import threading
 from types import FrameType, TracebackType
 
+from autograd_conformance.package.loading import STOPPING, USUAL, end_at_once
 from autograd_conformance.processes import child, guard
-from autograd_conformance.processes.signals import STOPPING, Handlers
+from autograd_conformance.processes.signals import Handlers
 from autograd_conformance.processes.timeouts import scaled_timeout
 
-USUAL = (signal.SIG_DFL, signal.default_int_handler)
-"""The default handlers; any other handler is left in place, and a signal that is ignored from outside, as by `nohup`,
-stays ignored.
+REPLACED = (*USUAL, end_at_once)
+"""The handlers that a run replaces; any other handler is left in place, and a signal that is ignored from outside, as
+by `nohup`, stays ignored.
 """
 
 AGAIN = 1.0
@@ -44,7 +45,7 @@ class Termination:
         """Set when the code that ends the run has received the interruption, or the run ends anyway."""
         self.handlers = Handlers()
         for number in STOPPING if controls and keyboard else STOPPING[1:]:
-            if signal.getsignal(number) in USUAL:
+            if signal.getsignal(number) in REPLACED:
                 self.handlers.install(number, self._interrupt if controls else _ignore)
 
     def acknowledge(self) -> None:
