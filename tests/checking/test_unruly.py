@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.loading.registry import AdapterError, load
+from autograd_conformance.frameworks.probing.probe import probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.running.runner import run as observed
@@ -87,6 +89,22 @@ def test_whatever_is_raised_outside_of_a_program_is_the_adapters_error(name):
     smoke(adapter)
     with pytest.raises(AdapterError, match=re.escape(RAISED[name])):
         _often(adapter)
+
+
+@pytest.mark.parametrize("name", [name for name in RAISED if name.endswith("Reset")])
+def test_an_adapter_may_raise_in_each_reset_of_the_probe(name):
+    """`SystemExit(0)` would end the run with exit code 0."""
+    interrupts.watch()
+    made = 0
+    for calls in range(20):
+        adapter: Any = load(f"{UNRULY}:{name}")
+        adapter.calls = 7 - calls  # it raises after that many calls from here
+        try:
+            probe(adapter)
+        except AdapterError as error:
+            assert RAISED[name] in str(error)
+            made += 1
+    assert made >= 5
 
 
 def test_what_counts_saved_tensors_and_what_draws_numbers_may_raise():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from autograd_conformance.frameworks.adapter import Generator
+from autograd_conformance.frameworks.adapter import Adapter, Generator
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -47,6 +47,11 @@ def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T 
         if is_users(error):
             raise
         return Raised(error)
+
+
+def reset(adapter: Adapter) -> None:
+    """Calls an adapter's `reset`. Raises `AdapterError` if it raises."""
+    call_adapter(adapter.name, "reset()", adapter.reset)
 
 
 @dataclass(frozen=True, eq=False)

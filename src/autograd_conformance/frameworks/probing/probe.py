@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
-from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading.reader import cannot
 from autograd_conformance.ops.limits import outside
@@ -128,7 +128,7 @@ def _changed(adapter: Adapter, dtype: str, shape: Shape) -> str | None:
 
 def _written(adapter: Adapter, data: np.ndarray) -> tuple[object, object]:
     """Returns the elements and the dtype of a leaf, as they read back."""
-    adapter.reset()
+    reset(adapter)
     leaf = adapter.leaf(data, True)
     return adapter.read(leaf), adapter.dtype(leaf)
 
@@ -151,7 +151,7 @@ def _unreadable(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[tuple[Ca
 
 def _values(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[Value]:
     """Yields a leaf with a gradient, a result, a view, and leaves of other forms, without those that cannot be made."""
-    adapter.reset()
+    reset(adapter)
     leaf = _none_if_raised(adapter.leaf)(_data(dtype, shape), True)
     if leaf is None:
         return

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from autograd_conformance.frameworks.adapter import Adapter, HookFunction, HookRaised, Value
 from autograd_conformance.frameworks.blame.raised import raised_outcome, unread_outcome
-from autograd_conformance.frameworks.calls import call_adapter
+from autograd_conformance.frameworks.calls import call_adapter, reset
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import identities, validation
@@ -105,7 +105,7 @@ class Run:
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
         self.passed_cotangents: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
-        call_adapter(adapter.name, "reset()", adapter.reset)
+        reset(adapter)
         call_adapter(adapter.name, "prepare()", adapter.prepare, program)
 
     def observe(self) -> Observation:

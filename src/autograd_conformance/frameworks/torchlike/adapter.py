@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.torchlike.code import Code
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
@@ -98,7 +98,7 @@ class TorchLike(TorchInterface):
 
     def _keeps_gradients(self) -> bool:
         """Whether `.grad` is one object each time. Bindings may make a new one, whose `id` says nothing."""
-        self.reset()
+        reset(self)
 
         def same() -> bool:
             leaf = self.leaf(np.ones(2, self.dtypes[-1]), True)
@@ -109,7 +109,7 @@ class TorchLike(TorchInterface):
 
     def _found_traits(self) -> Traits:
         """Returns the traits that can be found by trying: whether the gradient of a new leaf is zeros."""
-        self.reset()
+        reset(self)
         held = attempt(lambda: self.gradient(self.leaf(np.ones(2, self.dtypes[-1]), True)))
         return Traits(begins_with_zeros=held is not None and not isinstance(held, Raised))
 

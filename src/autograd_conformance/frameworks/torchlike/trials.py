@@ -14,7 +14,7 @@ from traceback import extract_tb, walk_tb
 from types import ModuleType
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.running.runner import Run
@@ -157,7 +157,7 @@ def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
 
 def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:
     """Applies an op to new leaves, and calls backward from its first result if that requires grad."""
-    adapter.reset()
+    reset(adapter)
     leaves = [adapter.leaf(array, True) for array in operands_of(op, shapes, dtype)]
     first = adapter.apply(op.name, leaves, attrs)[0]
     if isroutine(first):
@@ -170,7 +170,7 @@ def missing_write(adapter: Adapter, name: str, dtype: str) -> str | None:
     """Returns why a framework does not have an in-place op; None if it has it."""
     op = row_of(name)
     shapes, attrs = next(simplest_calls(op))
-    adapter.reset()
+    reset(adapter)
     target, *rest = (adapter.leaf(array, False) for array in operands_of(op, shapes, dtype))
     result = attempt(lambda: adapter.write(name, target, rest, attrs))
     return refusal(result.error) if isinstance(result, Raised) else None
@@ -178,7 +178,7 @@ def missing_write(adapter: Adapter, name: str, dtype: str) -> str | None:
 
 def missing_optimizer(adapter: Adapter, name: str) -> str | None:
     """Returns why a framework does not have an optimizer; None if it has it."""
-    adapter.reset()
+    reset(adapter)
     leaf = adapter.leaf(np.array([1.0, 2.0]), True)
     result = attempt(lambda: adapter.optimizer([leaf], name, OPTIMIZERS[name].choices[0]))
     return refusal(result.error) if isinstance(result, Raised) else None
