@@ -15,6 +15,8 @@ import pytest
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session.records import header
+from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.processes.progress import Progress
@@ -24,6 +26,7 @@ from autograd_conformance.plugin.recording.recorder import Recorder
 from autograd_conformance.plugin.state import AUDITED, BEGAN, LIMITS, SESSION, audited, open_session, runs_suites
 from autograd_conformance.processes.child import HASHES, PYTHON
 from autograd_conformance.processes.termination import Termination
+from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.reference.staging.cache import store
 
 WARNINGS = (
@@ -67,7 +70,13 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     worker = getattr(config, "workerinput", None)
     if worker is None:
-        _as_controller(config)
+        try:
+            _as_controller(config)
+        except BaseException as error:
+            if not _would_pass(error) or is_users(error):
+                raise
+            ended = f"{config.option.framework}: {type_of(error)} while it was loaded: {message(error)}"
+            raise AdapterError(ended) from error
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"], Limits(**worker["limits"]))
@@ -85,6 +94,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if SESSION in config.stash:
         store().close()
         gc.freeze()
+
+
+def _would_pass(error: BaseException) -> bool:
+    """Whether pytest could end with exit code 0 because of an exception, or with a code that tells nothing."""
+    if isinstance(error, pytest.exit.Exception):
+        return not error.returncode
+    return not isinstance(error, Exception)
 
 
 def _as_controller(config: pytest.Config) -> None:
