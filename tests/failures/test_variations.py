@@ -105,7 +105,7 @@ def test_a_grad_mode_is_taken_away():
 
 def test_what_is_dropped_is_not_used_instead():
     found = changed("a = leaf [1, 2]; b = exp a; drop a; c = exp b; backward c with [1, 1]")
-    assert "without the op on line 2" not in found
+    assert "if the op on line 2 is left out" not in found
     assert "without line 3" in found
 
 
@@ -182,7 +182,7 @@ NEAREST = [
     (
         ChecksRootOnly(),
         "a = leaf 2; b = square a; backward b; c = exp b; backward c",
-        "passes without the op on line 4",
+        "passes if the op on line 4 is left out",
     ),
 ]
 
@@ -221,7 +221,7 @@ class Few(DiamondOnce):
 def test_no_variation_needs_a_feature_that_the_framework_lacks():
     """An unsupported variation would be an adapter error and end the run."""
     assert nearest(failing(Few(), "a = leaf f32 [1.5, 2]; b = square a; backward b with f32 [3, 4]")) == (
-        "passes without the op on line 2"
+        "passes if the op on line 2 is left out"
     )
 
 

@@ -255,7 +255,9 @@ def test_an_error_that_nobody_can_name_breaks_the_rule(tmp_path):
     seen = run(tmp_path, ONE, framework=f"{WRONG}:Cryptic")
     assert seen.code == 1
     assert seen.failure.rule == "lifetime/same-root-raises"
-    assert seen.failure.observed.startswith("raised: unknown (GraphFreed: an earlier backward call freed this graph")
+    assert seen.failure.observed.startswith(
+        "raised an error that the adapter's `classify` does not know (GraphFreed: an earlier backward call"
+    )
     assert "graph freed" in seen.failure.allowed[0].outcome
 
 

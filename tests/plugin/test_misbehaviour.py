@@ -36,20 +36,22 @@ def watching():
     interrupts.watch()
 
 
+UNKNOWN = "raised an error that the adapter's `classify` does not know"
+
 RAISED = {
-    "Exits": "raised: unknown (SystemExit: 0)",
-    "ExitsNumbered": "raised: unknown (SystemExit: 3)",
-    "Stops": "raised: unknown (KeyboardInterrupt: )",
-    "Closes": "raised: unknown (GeneratorExit: )",
-    "Escapes": "raised: unknown (Escape: out of here)",
-    "Skips": "raised: unknown (Skipped: not today)",
-    "Fails": "raised: unknown (Failed: so be it)",
-    "EndsPytest": "raised: unknown (Exit: enough)",
-    "IsSpeechless": "raised: unknown (Speechless: its str() raises ValueError)",
-    "OutOfMemory": "raised: unknown (ValueError: array is too big",
-    "Recurses": "raised: unknown (RecursionError: maximum recursion depth exceeded",
-    "Asserts": "raised: unknown (AssertionError: so much for that)",
-    "StopsIterating": "raised: unknown (StopIteration: )",
+    "Exits": f"{UNKNOWN} (SystemExit: 0)",
+    "ExitsNumbered": f"{UNKNOWN} (SystemExit: 3)",
+    "Stops": f"{UNKNOWN} (KeyboardInterrupt: )",
+    "Closes": f"{UNKNOWN} (GeneratorExit: )",
+    "Escapes": f"{UNKNOWN} (Escape: out of here)",
+    "Skips": f"{UNKNOWN} (Skipped: not today)",
+    "Fails": f"{UNKNOWN} (Failed: so be it)",
+    "EndsPytest": f"{UNKNOWN} (Exit: enough)",
+    "IsSpeechless": f"{UNKNOWN} (Speechless: its str() raises ValueError)",
+    "OutOfMemory": f"{UNKNOWN} (ValueError: array is too big",
+    "Recurses": f"{UNKNOWN} (RecursionError: maximum recursion depth exceeded",
+    "Asserts": f"{UNKNOWN} (AssertionError: so much for that)",
+    "StopsIterating": f"{UNKNOWN} (StopIteration: )",
 }
 
 
@@ -66,9 +68,15 @@ def test_whatever_a_framework_raises_is_an_outcome(name, watching):
 
 
 OBSERVED = {
-    "LooksLater": ("errors/legal-returns", "raised: unknown (RuntimeError: the gradient cannot be computed after all)"),
+    "LooksLater": (
+        "errors/legal-returns",
+        f"{UNKNOWN} (RuntimeError: the gradient cannot be computed after all)",
+    ),
     "Huge": ("gradients/form", "a gradient of shape (1000000, 1000000)"),
-    "HugeCopied": ("errors/legal-returns", "raised: unknown (MemoryError: Unable to allocate"),
+    "HugeCopied": (
+        "errors/legal-returns",
+        f"{UNKNOWN} (MemoryError: Unable to allocate",
+    ),
     "WritesCotangent": ("gradients/cotangent-kept", "the call wrote into the cotangent that it was given"),
 }
 

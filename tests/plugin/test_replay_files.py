@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,9 +17,10 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Alike, Related
+from examples import tiny
 from examples.tiny_adapter import Tiny
 from tests.plugin.test_cli import ONE, SINE, WRONG, run
 
@@ -123,6 +126,36 @@ def test_a_folder_of_programs_is_replayed_with_a_line_for_each(tmp_path: Path):
     lines = seen.output.strip().splitlines()
     assert [line.partition(": ")[0] for line in lines] == [str(folder / "a.json"), str(folder / "b.json")]
     assert all(": still failing (gradients/op)" in line for line in lines)
+
+
+def test_a_folder_is_replayed_in_one_process_and_goes_on_after_a_program_that_ends_it(tmp_path: Path):
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    exits = codec.to_json(parse("a = leaf [1, 2]; b = exp a; backward b with [1, 1]", VOCABULARY))
+    for name, form in (("a", PROGRAM), ("b", exits), ("c", PROGRAM), ("d", PROGRAM)):
+        (folder / f"{name}.json").write_text(json.dumps(form))
+    seen = run(tmp_path, f"--replay={folder}", framework=f"{__name__}:Loaded")
+    results = [line for line in seen.output.splitlines() if line.startswith((str(folder), "loaded"))]
+    assert [line.partition(": ")[2].split(" (")[0] for line in results if line != "loaded"] == [
+        "fixed",
+        "still failing",
+        "fixed",
+        "fixed",
+    ]
+    assert (results.count("loaded"), seen.code) == (2, 1)
+
+
+class Loaded(Tiny):
+    """A framework that says when it is loaded, and whose exp ends the process."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__()
+        print("loaded", flush=True)
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        if op == "exp":
+            os._exit(7)
+        return super().apply(op, operands, attrs)
 
 
 def test_a_program_is_run_from_its_text(tmp_path: Path):

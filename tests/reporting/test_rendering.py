@@ -56,7 +56,7 @@ Why:
   line 4: line 3 freed it, so this call must raise
 
 Error: 2.5e+15 times the bound (largest error 4, bound 1.6e-15)
-Votes:
+What this call computed:
   framework:           [8.0]
   reference:           [4.0]
   finite differences:  [4.0]

@@ -7,7 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from autograd_conformance.checking.error_size import error_size
+from autograd_conformance.checking.meanings import ending_meaning, error_meaning, number_meaning
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
+from autograd_conformance.ops.forms import base_form
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
@@ -19,7 +22,7 @@ from autograd_conformance.programs.language import (
     Ref,
     Shape,
 )
-from autograd_conformance.programs.observations import Raised
+from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reporting.records.failure import Signature
 from autograd_conformance.rules.violations.behaviour import Expected
@@ -64,7 +67,31 @@ def signature_of(program: Program, violation: Violation) -> Signature:
         got=difference.got,
         want=difference.want,
         diagnosis=None if violation.diagnosis is None else violation.diagnosis.kind.name.lower().replace("_", " "),
+        meaning=_meaning(program, violation),
     )
+
+
+def signature_of_ending(program: Program, op: str | None) -> Signature:
+    """Returns the signature of a program that ended its process."""
+    return Signature(stage="ending", general=False, meaning=ending_meaning(program, op))
+
+
+def _meaning(program: Program, violation: Violation) -> str | None:
+    """Returns what is wrong in the words of the suite; None if that is not known."""
+    match violation.observed:
+        case RaisedError(Kind.UNKNOWN, _, message):
+            ops = _ops_at(program, violation)
+            return error_meaning(program, violation.at, ops[0] if len(ops) == 1 else None, message)
+        case OtherValue() | OtherGradient():
+            return number_meaning(error_size(program, violation))
+        case _:
+            return None
+
+
+def base_of(program: Program) -> str | None:
+    """Returns the op of which all ops of a program are forms; None if they are of several functions."""
+    bases = {base_form(op) for op in _ops(program)}
+    return bases.pop() if len(bases) == 1 else None
 
 
 def _difference(program: Program, violation: Violation) -> _Difference:

@@ -17,7 +17,7 @@ from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.error_size import error_size
 from autograd_conformance.checking.session import Session
-from autograd_conformance.checking.signature import signature_of
+from autograd_conformance.checking.signature import base_of, signature_of, signature_of_ending
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline, is_counted_only
@@ -57,7 +57,7 @@ def failure(
     """
     process = session.process
     if process.is_over():
-        return unexplained(broken, test, session, verdict)
+        return replace(unexplained(broken, test, session, verdict), counted=True)
     began = time.monotonic()
     try:
         if file is None and is_counted_only(broken, session, verdict):
@@ -106,6 +106,7 @@ def _explained(
         command=command,
         deviation=category_of(violation),
         signature=signature_of(case.program, violation),
+        base=base_of(case.program),
         cured=essential_ops(case),
         flow=flow(case),
         groups=groups(case.program, case.target),
@@ -134,6 +135,7 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
         command=replay_command(session, path),
         deviation=category_of(violation),
         signature=signature_of(broken.program, violation),
+        base=base_of(broken.program) if related is None else None,
     )
 
 
@@ -195,6 +197,8 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
         script=listing(entry.program, session.framework.target),
         replay=str(path),
         command=command,
+        signature=signature_of_ending(entry.program, entry.op),
+        base=base_of(entry.program),
         groups=groups(entry.program, session.framework.target),
     )
 
@@ -245,7 +249,8 @@ def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
         command=command,
         error=fault.error,
         deviation=fault.deviation,
-        signature=fault.signature,
+        signature=fault.signature or signature_of_ending(program, op),
+        base=base_of(program),
         groups=groups(program, session.framework.target),
     )
 

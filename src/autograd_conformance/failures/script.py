@@ -97,6 +97,8 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
         return _written_cotangent(case.program[violation.at], violation.observed.number, line, dialect)
     if violation.partner is not None:
         return [line, *_shared_gradient(case, dialect)]
+    if violation.observed.is_about_hook():
+        return _hook_calls(case, line)
     shown = [*_before(case, dialect), line]
     if dialect.saved and RULES[violation.rule].family == slugs.MEMORY:
         shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
@@ -107,6 +109,23 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
             shown += _memories(case, what, dialect)
         shown.append(_expected(violation))
     return shown
+
+
+def _hook_calls(case: Case, line: str) -> list[str]:
+    """Returns the lines that run a call of hooks, which print their own calls, between lines that say what is printed
+    and what it has to be.
+    """
+    violation, name = case.violation, case.names
+    about = None if violation.subject is None else case.program[violation.subject.at]
+    target = name[about.target if isinstance(about, Hook) else violation.subject] if violation.subject else ""
+    of = f" of {target}" if target else ""
+    number = violation.at + 1
+    return [
+        f'print("calls of hooks on line {number}:")',
+        line,
+        f'print("end of the calls; observed{of}:", {violation.observed_text()!r})',
+        _expected(violation),
+    ]
 
 
 def _readable(what: str, violation: Violation, dialect: Dialect) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -64,12 +65,22 @@ class Replayed:
     """The violation, if the program still shows one."""
 
 
-def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: float) -> int:
-    """Replays a file in a child process, which calls `main` with a folder for its journal, the file that names the
-    running program; returns the exit code.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child process that replayed several files ended."""
 
-    A program that ends the process, or runs longer than `timeout` seconds, is still failing. The process is ended after
-    `watchdog` seconds.
+    code: int
+    """The highest exit code of the files that it replayed."""
+    files: int
+    """Number of these files, those without a result included; another process replays the rest."""
+
+
+def watched(paths: Sequence[Path], main: Callable[[Path], int], timeout: float, watchdog: float) -> Ended:
+    """Replays files in a child process, which loads the framework once. The child calls `main` with a folder for its
+    journal, the file that names the running program, and for its results.
+
+    A program that ends the process, or runs longer than `timeout` seconds, is still failing. The process is ended if a
+    program takes longer than `watchdog` seconds.
     """
     with TemporaryDirectory() as folder:
         observer = journal.Observer(Path(folder), WORKER, watchdog)
@@ -77,18 +88,43 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
         if ended.code is not None:
             if ended.closed:
                 print(f"adapter error: {CLOSED}")
-            return ended.code
+            return Ended(ended.code, len(paths))
         how = describe_exit(ended.status)
         if ended.stopped:
             print(f"stopped: {how}")
-            return INTERRUPTED
+            return Ended(INTERRUPTED, len(paths))
         if not ended.loaded:
             print(f"adapter error: {how} while the framework was loaded")
-            return ADAPTER_ERROR
-        entry = journal.read(Path(folder), WORKER)
+            return Ended(ADAPTER_ERROR, len(paths))
+        codes = _codes(Path(folder))
+        path, entry = paths[min(len(codes), len(paths) - 1)], journal.read(Path(folder), WORKER)
         if entry is None:
-            return _say(path, "cannot run", how)
-        return _ended(path, entry.program, failures.describe_ending(entry, timeout, ended.status))
+            last = _say(path, "cannot run", how)
+        else:
+            last = _ended(path, entry.program, failures.describe_ending(entry, timeout, ended.status))
+        return Ended(max((*codes, last)), len(codes) + 1)
+
+
+RESULTS = "results"
+"""Name of the file with the exit codes of the files that a child process has replayed so far."""
+
+
+def replayed_all(files: Mapping[Path, bool], session: Session, folder: Path) -> int:
+    """Replays files one after the other in this process; returns the highest exit code. The value is True for a file
+    whose failure is not printed. The exit code of each file is written to `folder`, in case that a later one ends the
+    process.
+    """
+    codes = []
+    for path, brief in files.items():
+        codes.append(replayed(path, session, folder, brief))
+        (folder / RESULTS).write_text(" ".join(map(str, codes)), encoding="ascii")
+        sys.stdout.flush()  # the next file may end the process
+    return max(codes)
+
+
+def _codes(folder: Path) -> tuple[int, ...]:
+    results = folder / RESULTS
+    return tuple(map(int, results.read_text(encoding="ascii").split())) if results.exists() else ()
 
 
 def _ended(path: Path, program: Program, how: str) -> int:

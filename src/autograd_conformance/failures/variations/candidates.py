@@ -250,4 +250,4 @@ def _ops(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) ->
             changed = Apply(other, step.args)
             yield f"with {other} in the place of {step.op} on line {at + 1}", replaced(program, at, changed)
         if len(set(step.args)) == 1:
-            yield f"without the op on line {at + 1}", bypassed(program, at, step.args[0])
+            yield f"if the op on line {at + 1} is left out", bypassed(program, at, step.args[0])

@@ -86,25 +86,26 @@ def _watchdog(config: pytest.Config) -> float:
 
 
 def _replay(config: pytest.Config, files: Mapping[Path, bool]) -> int:
-    """Replays each program file, in a separate process if possible, without its failure if the value is True; returns
-    the highest exit code.
+    """Replays program files, in a separate process if possible, and in a new one after a program that ends it; returns
+    the highest exit code. The value is True for a file whose failure is not printed.
     """
 
-    def main(folder: Path, files: Mapping[Path, bool]) -> int:
+    def main(files: Mapping[Path, bool], folder: Path) -> int:
         configure(config)
-        return max(replay.replayed(path, config.stash[SESSION], folder, brief) for path, brief in files.items())
+        return replay.replayed_all(files, config.stash[SESSION], folder)
 
     if not guard.is_possible():
         with TemporaryDirectory() as folder:
-            return _finished(config, partial(main, Path(folder), files))
+            return _finished(config, partial(main, files, Path(folder)))
+    left, code = list(files), 0
 
-    def one(path: Path) -> int:
-        def child(folder: Path) -> int:
-            return _finished(config, partial(main, folder, {path: files[path]}))
+    def child(folder: Path) -> int:
+        return _finished(config, partial(main, {path: files[path] for path in left}, folder))
 
-        return replay.watched(path, child, config.option.patience, _watchdog(config))
-
-    return max(map(one, files))
+    while left:
+        ended = replay.watched(left, child, config.option.patience, _watchdog(config))
+        left, code = left[ended.files :], max(code, ended.code)
+    return code
 
 
 def _count_workers(config: pytest.Config) -> None:

@@ -5,17 +5,21 @@ Two failures are put into one group only if the records give one of these reason
 
 - They have the same signature, and the signature is general: the same shape in place of another, the same error with
 the same message, NaN at operands of 0, the same missing error, the same flag or memory under one rule.
+- They have the same meaning, whatever the messages are: an operand without a batch or without elements, a number of
+Python in place of a tensor, indices that are no integers, float64 numbers that are as exact as in float32.
+- Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
+without that op only.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
-without that op, or has no other op, and has no other diagnosis.
+without that op, or has no other op. If it has another diagnosis, it has to have no other op.
 - A call returned although it had to raise because its graph was freed. A graph that is never freed breaks every rule
 about freeing.
 - They break the same rule with the same symptom: the same op, the same diagnosis, the same error.
 - They break rules of one family with the same symptom, in the same program up to names and values.
 - Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
 
-All other failures are groups of one. Wrong numbers of different ops are never put together, unless they are NaN at
-operands of 0 or have one diagnosis. Records without signatures, of older versions, are grouped by the other reasons.
+All other failures are groups of one. Wrong numbers of different functions are never put together, unless they are NaN
+at operands of 0, are as exact as in float32 or have one diagnosis. Records without signatures, of older versions, are grouped by the other reasons.
 """
 
 from __future__ import annotations

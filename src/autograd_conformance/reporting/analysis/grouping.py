@@ -73,6 +73,15 @@ def symptom_of(failure: Failure) -> Symptom:
 WITHOUT_RULE = frozenset({"other shape", "form of a gradient", "other value"})
 """Kinds of differences that have one cause over all rules if their signature is general."""
 
+NUMBER = ("(1,)", "()")
+"""The observed and the expected shape if a framework gives each number one dimension, in values and gradients."""
+
+OTHER_GRADIENT = "other gradient, "
+"""Beginning of the kinds of differences that are wrong gradients: of a leaf, or as a result."""
+
+SAME_FAULT = {"gradients/equal-leaves": "accumulation/first"}
+"""For rules about gradients, the rule that a missing gradient breaks at the same time."""
+
 
 def signature_key(failure: Failure) -> Hashable | None:
     """Returns a key that is equal for failures whose signatures show that they have one cause, in whatever ops, rules
@@ -85,18 +94,27 @@ def key_of(
     rule: str, op: str | None, verdict: str, deviation: Category | None, signature: Signature | None
 ) -> Hashable | None:
     """Returns the key of a failure, or of a rule that one of two compared programs breaks."""
-    if deviation is None or signature is None:
+    if signature is None:
         return None
-    if signature.diagnosis is not None:
+    if deviation is not None and signature.diagnosis is not None:
         return "diagnosed", verdict, rule, op, deviation.what, signature.diagnosis
+    if signature.meaning is not None:
+        return "meaning", verdict, signature.meaning
+    if deviation is None:
+        return None
+    is_shape = deviation.what == "form of a gradient" or (
+        deviation.what == "other shape" and signature.stage == "apply"
+    )
+    if (signature.got, signature.want) == NUMBER and is_shape:
+        return "number", verdict
     if not signature.general:
         return None
     if deviation.error == GRAPH_FREED and deviation.severity == "lost error":
         return "freed", verdict
     about = deviation.what, deviation.error, signature.got, signature.want, signature.stage
     over_rules = deviation.severity in ("lost error", "wrong error") or deviation.what in WITHOUT_RULE
-    over_rules = over_rules or deviation.what.startswith("other gradient, ")
-    return "signature", verdict, None if over_rules else rule, about
+    over_rules = over_rules or deviation.what.startswith(OTHER_GRADIENT)
+    return "signature", verdict, None if over_rules else SAME_FAULT.get(rule, rule), about
 
 
 # -- grouping ----------------------------------------------------------------------------------------------------------
@@ -110,6 +128,8 @@ class FaultyOp:
     """The rules that the op breaks."""
     keys: frozenset[Hashable | None]
     """The signature keys of these failures."""
+    base: str
+    """The op of which this op is a form; the op itself if that is not known."""
 
 
 FaultyOps = Mapping[tuple[str, Symptom], FaultyOp]
@@ -122,8 +142,9 @@ def faulty_ops(failures: Iterable[Failure]) -> FaultyOps:
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
             about = failure.op, symptom_of(failure)
-            old = found.get(about, FaultyOp(frozenset(), frozenset()))
-            found[about] = FaultyOp(old.rules | {failure.rule}, old.keys | {signature_key(failure)})
+            old = found.get(about, FaultyOp(frozenset(), frozenset(), failure.op))
+            base = failure.base or old.base
+            found[about] = FaultyOp(old.rules | {failure.rule}, old.keys | {signature_key(failure)}, base)
     return found
 
 
@@ -136,23 +157,54 @@ def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
         about = faulty.get((failure.op, symptom))
         if about is not None and failure.rule in about.rules:
             return failure.op
-    if failure.diagnosis is not None:
-        return None
     used = ops(failure.program)
+    if failure.diagnosis is not None:
+        return next((op for op in used if used == {op} and _explains(faulty.get((op, symptom)))), None)
     is_alone = failure.op is None and failure.signature is not None and len(used) == 1
     tried = sorted(used) if failure.verdict in ("crash", "timeout") or is_alone else failure.cured
     return next((op for op in tried if (op, symptom) in faulty), None)
 
 
+def _explains(op: FaultyOp | None) -> bool:
+    """Whether an op is wrong in programs without other ops and without a diagnosis. A diagnosis of another such program
+    may then be an accident: a gradient of 0 is also the one for a cotangent of ones.
+    """
+    return op is not None and op.keys == {None}
+
+
+FORMULAS = ("gradients", "higher", "functional")
+"""Families of rules about the gradients of ops."""
+
+
+def _blamed(failure: Failure) -> str | None:
+    """Returns the op whose gradient, of whatever order, is wrong: the only one of the program, or the only one without
+    which the program passes; None if that is not known, or the failure has another explanation.
+    """
+    family, what = failure.rule.partition("/")[0], failure.deviation.what if failure.deviation else ""
+    is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
+    if family not in FORMULAS or not is_gradient or failure.diagnosis is not None:
+        return None
+    used = [step["op"] for step in _steps(failure.program) if isinstance(step.get("op"), str)]
+    if len(used) == 1:
+        return failure.base or used[0]
+    return failure.cured[0] if len(failure.cured) == 1 and failure.op in (None, failure.cured[0]) else None
+
+
 def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
-    general = signature_key(failure)
-    if general is not None:
+    general, op = signature_key(failure), responsible_op(failure, faulty)
+    symptom, deviation = symptom_of(failure), failure.deviation
+    is_accident = failure.diagnosis is not None and op is not None and _explains(faulty[op, symptom])
+    if general is not None and not is_accident:
         yield general
         return
-    symptom, deviation, op = symptom_of(failure), failure.deviation, responsible_op(failure, faulty)
+    blamed = _blamed(failure)
+    if blamed is not None and deviation is not None:
+        yield "blamed", blamed, failure.verdict, deviation.what.partition(", ")[0]
+    if len(failure.cured) > 1 and failure.diagnosis is None:
+        yield "together", failure.rule, frozenset(failure.cured), symptom
     if op is not None:
-        yield "op", op, symptom
+        yield "op", faulty[op, symptom].base, symptom
         keys = faulty[op, symptom].keys
         if len(keys) == 1 and None not in keys:  # the op's own failures are part of a cause of several ops
             yield from keys
@@ -188,5 +240,5 @@ def _part_key(part: PartViolation, faulty: FaultyOps) -> Hashable:
     symptom: Symptom = ("fail", part.deviation)
     about = faulty.get((part.op, symptom)) if part.op is not None else None
     if about is not None and part.rule in about.rules:
-        return "op", part.op, symptom
+        return "op", about.base, symptom
     return ("rule", part.rule, part.op, symptom, part.diagnosis) if part.op or part.diagnosis else None

@@ -100,6 +100,9 @@ class Signature:
     """The shape, dtype or kind of error that the rules allow in its place; None if that follows from the rest."""
     diagnosis: str | None = None
     """The name of the diagnosis, without the numbers of lines; None if there is none."""
+    meaning: str | None = field(default=None, metadata=LATER)
+    """The fault in the words of the suite, such as ``an operand without a batch``, where that is known; failures of
+    whatever ops, rules and messages with one meaning have one cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +205,6 @@ class Failure:
     """Whether the failure was only counted, because another one with the same cause was reduced, varied and run again,
     or because the time for that was used up.
     """
+    base: str | None = field(default=None, metadata=LATER)
+    """The op of which all ops of the program are forms, such as ``linear`` for ``linear_bias``; None if the program has
+    ops of several functions."""

@@ -46,7 +46,9 @@ def cause_title(cause: Cause) -> str:
     """
     failure = cause.shown
     if len(cause.ops) > 1:
-        return f"{failure.rule}, in {counted(len(cause.ops), 'op')}"
+        places = f"{failure.rule}, in {counted(len(cause.ops), 'op')}"
+        meaning = failure.signature.meaning if failure.signature else None
+        return f"{meaning} ({places})" if meaning else places
     if cause.op is not None:
         return f"op {one_line(cause.op)} breaks {failure.rule}"
     return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")

@@ -86,6 +86,8 @@ class Measure:
 
     error: ErrorSize | None
     votes: Votes | None
+    votes_title: str = "What this call computed"
+    """Heading of the votes in reports: a leaf may hold more than the call added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def parts(failure: Failure) -> tuple[FailurePart, ...]:
         if f.script.strip()
         else None,
         Why(f.why) if f.why else None,
-        Measure(f.error, f.votes) if f.error or f.votes else None,
+        Measure(f.error, f.votes, _votes_title(f)) if f.error or f.votes else None,
         GradientPath(f.flow) if f.flow else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f"the program {f.variation}") if f.variation else None,
@@ -195,8 +197,18 @@ def by_name(failure: Failure) -> dict[str, FailurePart | None]:
 
 
 def _program_title(f: Failure) -> str:
-    """Returns the heading of a failure's program. A program that crashed its process or hung is not reduced."""
-    return "The program that was running" if f.verdict in ("crash", "timeout") else "The shortest program found"
+    """Returns the heading of a failure's program, which says whether the program was reduced."""
+    if f.verdict in ("crash", "timeout"):
+        return "The program that was running"
+    if f.test.startswith("audit["):
+        return "A program of the check of each op alone, not reduced"
+    return "The program in which it was found, not reduced" if f.counted else "The shortest program found"
+
+
+def _votes_title(f: Failure) -> str:
+    """Returns what the values of a failure's votes are."""
+    is_held = f.deviation is not None and f.deviation.what == "other gradient, leaf"
+    return "What this call added" if is_held else "What this call computed"
 
 
 def _needed(f: Failure) -> bool:

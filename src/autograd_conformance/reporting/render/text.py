@@ -129,8 +129,10 @@ def _measure(measure: Measure) -> Iterator[str]:
     if measure.error:
         head, numbers = error_words(measure.error.largest, measure.error.bound)
         yield from _wrapped_text("Error: ", f"{head} ({numbers})")
-    if measure.votes:
-        yield "Votes:"
+    if measure.votes and not (measure.votes.framework or measure.votes.reference):
+        yield from _wrapped_text("Who is right: ", measure.votes.decision)
+    elif measure.votes:
+        yield f"{measure.votes_title}:"
         for voter, vote in vote_rows(measure.votes):
             yield from _wrapped_text(f"  {voter + ':':20} ", vote) if vote else ()
 

@@ -58,6 +58,12 @@ class RaisedError(Observed):
         first = f"{first} {more[0]}" if more and first.endswith(":") else first
         return RaisedError(raised.kind, raised.type, first[:MESSAGE])
 
+    def observed_text(self) -> str:
+        """Returns the error as a clause, such as "raised: graph freed (RuntimeError: ...)"."""
+        if self.kind is Kind.UNKNOWN:
+            return f"raised an error that the adapter's `classify` does not know ({self.type}: {self.message})"
+        return self.observed_clause.format(self=self)
+
     def error_among(self, expected: Collection[Expected]) -> str | None:
         """Returns the kind of the unexpected error that the instruction raised, whatever behaviours were expected."""
         return self.kind.value

@@ -1,0 +1,83 @@
+"""Names the fault that an error or a wrong number shows, in the words of the suite, where a framework has many messages
+for one fault. Both the message and the form of the operand have to show it, because the operand of a reduced program
+may be small by accident.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autograd_conformance.ops.forms import unbatched_rank
+from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Shape
+from autograd_conformance.reporting.records.failure import ErrorSize
+
+EMPTY = "an operand without elements"
+UNBATCHED = "an operand without a batch"
+NUMBER = "a number of Python in place of a tensor"
+INDEX = "indices that are no integers"
+SINGLE = "numbers in float64 as exact as in float32"
+
+_EMPTY = re.compile(r"\bsize 0\b|\b0 elements|\bempty\b|\bzero-size", re.IGNORECASE)
+"""Messages that say that something has no elements."""
+
+_RANK = re.compile(
+    r"\bexpected \d+, got \d+|\b\d ?-?D\b|\bdim(?:s|ension(?:s|al)?)?\b|\btuple index out of range|\baxis\b|\brank\b",
+    re.IGNORECASE,
+)
+"""Messages that are about the number of dimensions."""
+
+_NUMBER = re.compile(r"'(?:float|int|bool|complex)' object has no attribute ")
+
+_INDEX = re.compile(r"\bind(?:ex|ices)\b.*\binteger|\binteger.*\bind(?:ex|ices)\b", re.IGNORECASE)
+
+FEWER_ROUNDINGS = 2.0**29
+"""A rounding in float64 is this much smaller than one in float32."""
+
+SINGLE_DIGITS = (6.0, 8.0)
+"""The least and the largest number of right digits of a float64 number that was computed in float32."""
+
+
+def error_meaning(program: Program, at: int, op: str | None, message: str) -> str | None:
+    """Returns what an error on a legal call of an op means; None if the message and the operands do not show it."""
+    if _NUMBER.search(message):
+        return NUMBER
+    if op is None:
+        return None
+    if _INDEX.search(message):
+        return INDEX
+    shapes = tuple(_shapes(program, at, op))
+    if any(0 in shape for shape in shapes) and _EMPTY.search(message):
+        return EMPTY
+    rank = unbatched_rank(op)
+    if rank is not None and shapes and len(shapes[0]) == rank and _RANK.search(message):
+        return UNBATCHED
+    return None
+
+
+def ending_meaning(program: Program, op: str | None) -> str | None:
+    """Returns what the end of the process in an op means, if the op is alone in its program; otherwise None."""
+    used = {step.op for step in program if isinstance(step, (Apply, InPlace))}
+    is_alone = op is not None and used == {op}
+    return EMPTY if is_alone and any(0 in shape for shape in _shapes(program, len(program) - 1, op or "")) else None
+
+
+def number_meaning(error: ErrorSize | None) -> str | None:
+    """Returns `SINGLE` if rounding in float32 explains the error of a number in float64; otherwise None."""
+    if error is None or error.digits is None or error.of != 16:
+        return None
+    low, high = SINGLE_DIGITS
+    return SINGLE if low <= error.digits <= high and error.units <= FEWER_ROUNDINGS else None
+
+
+def _shapes(program: Program, at: int, op: str) -> Iterator[Shape]:
+    """Yields the shapes of the operands of an op until an instruction, as far as they are leaves, the first operand
+    first, and then those of the instruction's cotangents.
+    """
+    for step in program.instructions[: at + 1]:
+        if isinstance(step, (Apply, InPlace)) and step.op == op:
+            refs = step.args if isinstance(step, Apply) else (step.target, *step.args)
+            yield from (made.value.shape for ref in refs if isinstance(made := program[ref.at], Leaf))
+    step = program[at]
+    if isinstance(step, (Backward, Grad)):
+        yield from (each.shape for each in step.cotangents if each is not None)

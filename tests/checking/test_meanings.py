@@ -1,0 +1,93 @@
+"""Faults are named in the words of the suite only where the error and the operands agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.checking.meanings import (
+    EMPTY,
+    INDEX,
+    NUMBER,
+    SINGLE,
+    UNBATCHED,
+    ending_meaning,
+    error_meaning,
+    number_meaning,
+)
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.forms import base_form, unbatched_rank
+from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
+from autograd_conformance.reporting.records.failure import ErrorSize
+
+
+def pooled(rank: int, op: str = "max_pool2d") -> Program:
+    shape = (1,) * (rank - 2) + (2, 2)
+    attrs = (("kernel_size", 2), ("stride", 1), ("padding", 0))
+    return Program((Leaf(Literal((1.0,) * 4, shape)), Apply(op, (Ref(0),), attrs)))
+
+
+EMPTY_SINE = Program((Leaf(Literal((), (0, 3))), Apply("sin", (Ref(0),))))
+SINE = parse("a = leaf [1, 2]; b = sin a", VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("rank", "message", "meaning"),
+    [
+        (3, "not enough values to unpack (expected 4, got 3)", UNBATCHED),
+        (3, "Expected 4D input, got 3D", UNBATCHED),
+        (3, "tuple index out of range", UNBATCHED),
+        (4, "Expected 4D input, got 3D", None),
+        (3, "out of memory", None),
+    ],
+)
+def test_an_operand_without_a_batch(rank: int, message: str, meaning: str | None) -> None:
+    assert error_meaning(pooled(rank), 1, "max_pool2d", message) == meaning
+
+
+def test_an_operand_without_elements() -> None:
+    said = "cannot call `vectorize` on size 0 inputs"
+    assert error_meaning(EMPTY_SINE, 1, "sin", said) == EMPTY
+    assert error_meaning(SINE, 1, "sin", said) is None
+    assert error_meaning(EMPTY_SINE, 1, "sin", "list index out of range") is None
+    assert (ending_meaning(EMPTY_SINE, "sin"), ending_meaning(SINE, "sin")) == (EMPTY, None)
+    assert ending_meaning(EMPTY_SINE, None) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "meaning"),
+    [
+        ("'float' object has no attribute 'device'", NUMBER),
+        ("'Tensor' object has no attribute 'device'", None),
+        ("index must be integer dtype", INDEX),
+        ("tensors used as indices must be integer or boolean", INDEX),
+        ("dim must be an integer", None),
+    ],
+)
+def test_what_a_message_says_by_itself(message: str, meaning: str | None) -> None:
+    assert error_meaning(SINE, 1, "sin", message) == meaning
+
+
+@pytest.mark.parametrize(
+    ("digits", "units", "of", "meaning"),
+    [
+        (7.5, 4e5, 16, SINGLE),
+        (10.0, 400.0, 16, None),
+        (1.0, 1e12, 16, None),
+        (7.0, 1e12, 16, None),
+        (7.0, 2.0, 7, None),
+    ],
+)
+def test_numbers_that_are_as_exact_as_in_float32(digits: float, units: float, of: int, meaning: str | None) -> None:
+    assert number_meaning(ErrorSize(1.0, 1.0 / units, units, digits, of)) == meaning
+
+
+def test_forms_of_one_function() -> None:
+    forms = ("batch_norm", "batch_norm_affine", "batch_norm_running", "batch_norm_running_affine")
+    assert {base_form(op) for op in forms} == {"batch_norm"}
+    assert (base_form("conv2d_bias"), base_form("gelu_tanh"), base_form("vector_norm_inf")) == (
+        "conv2d",
+        "gelu_tanh",
+        "vector_norm_inf",
+    )
+    assert (unbatched_rank("max_pool2d"), unbatched_rank("nll_loss"), unbatched_rank("softmax")) == (3, 1, None)
