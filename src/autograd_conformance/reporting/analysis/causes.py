@@ -19,7 +19,8 @@ about freeing.
 - Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
 
 All other failures are groups of one. Wrong numbers of different functions are never put together, unless they are NaN
-at operands of 0, are as exact as in float32 or have one diagnosis. Records without signatures, of older versions, are grouped by the other reasons.
+at operands of 0, are as exact as in float32 or have one diagnosis. Records without signatures, of older versions, are
+grouped by the other reasons.
 """
 
 from __future__ import annotations
