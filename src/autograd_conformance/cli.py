@@ -37,6 +37,12 @@ auto`.
 """
 
 
+OWN = ("--assert=plain",)
+"""Options of every run. Pytest rewrites the assertions of each module that a plugin's package has; the suites have none
+that a report shows, and rewriting would cost each process seconds wherever Python may not write its cache files.
+"""
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the suites with the given options, and returns the exit code, one of `Exit`: pytest's own, or a further one
     such as 10 for an adapter error.
@@ -69,7 +75,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return authoring(given)
     import pytest  # after the current folder is off the module path
 
-    return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
+    return int(pytest.main([*OWN, "-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 
 def arguments(given: Sequence[str]) -> list[str]:
