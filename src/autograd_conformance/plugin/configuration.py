@@ -97,7 +97,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _would_pass(error: BaseException) -> bool:
-    """Whether pytest could end with exit code 0 because of an exception, or with a code that tells nothing."""
+    """Whether pytest could end with exit code 0 because of an exception, or with a code without a meaning."""
     if isinstance(error, pytest.exit.Exception):
         return not error.returncode
     return not isinstance(error, Exception)
