@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from autograd_conformance.checking.check import RuleViolated, first_violation
 from autograd_conformance.checking.session import Session, Settings
@@ -13,11 +16,13 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.loading.registry import load
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reporting.render import text
-from tests.failures.test_reduced_domains import Halves
+from tests.failures.test_reduced_domains import Halves, _Half
 
 SMALL = "The difference is too small for finite differences to resolve; JAX decides."
 NEITHER = "Finite differences agree with neither; JAX decides."
@@ -56,7 +61,7 @@ class NoNumber(Halves):
         return None if gradient is None else gradient * float("nan")
 
 
-def broken(source: str, framework: Halves) -> RuleViolated:
+def broken(source: str, framework: Torch) -> RuleViolated:
     program, target = parse(source, VOCABULARY), InProcess(framework)
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
@@ -98,3 +103,43 @@ def test_no_vote_is_taken_on_what_a_hook_got_before_a_write() -> None:
     assert violation is not None and violation.got is not None
     assert violation.observed.is_about_hook()
     assert votes(Case.of(RuleViolated(program, tuple(observation), violation, target))) is None
+
+
+class SecondHalved(Torch):
+    """The first derivative of exp is right, the second is half of the right one."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        return (_Exp.apply(*operands),) if op == "exp" else super().apply(op, operands, attrs)
+
+
+class _Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, operand: torch.Tensor) -> torch.Tensor:
+        context.save_for_backward(operand)
+        return operand.exp()
+
+    @staticmethod
+    def backward(context: Any, cotangent: torch.Tensor) -> torch.Tensor:
+        (operand,) = context.saved_tensors
+        return cotangent * _Half.apply(operand.exp())
+
+
+class Unrecorded(Torch):
+    """Does not record writes: the value before them gets the whole gradient."""
+
+    def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
+        with torch.no_grad():
+            super().write(op, target.data, operands, attrs)
+
+
+def test_finite_differences_decide_about_a_second_derivative() -> None:
+    source = "a = leaf [1.5, 2]; b = exp a; backward b with [1, 2] create=True; c = held a; backward c with [3, 4]"
+    cast = votes(Case.of(broken(source, SecondHalved())))
+    assert cast is not None
+    assert cast.decision == AGREE.replace("forward pass", "earlier derivative")
+
+
+@pytest.mark.parametrize("write", ["write b zero_", "write b mul_scalar_ scalar=3"])
+def test_finite_differences_decide_about_a_write_that_is_not_recorded(write: str) -> None:
+    cast = votes(Case.of(broken(f"a = leaf [1.5, 2]; b = square a; {write}; backward b with [3, 4]", Unrecorded())))
+    assert cast is not None and cast.decision == AGREE

@@ -11,15 +11,18 @@ from collections.abc import Mapping
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.language import (
+    RANDOM,
     Apply,
     Backward,
     BackwardCall,
     Detach,
     Grad,
+    InPlace,
     Instruction,
     Leaf,
     Literal,
     Program,
+    ReadGrad,
     Ref,
 )
 from autograd_conformance.programs.observations import Observation, Returned, Tensor
@@ -69,6 +72,8 @@ def votes(case: Case) -> Votes | None:
         reference = case.context.reference
         leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
         authority = whole.recorded(reference, call, reference.tape.edge(leaf))
+        if isinstance(call, Backward) and _is_differentiable(case) and isinstance(program[leaf.at], Leaf):
+            differences = finite_differences(case, call, leaf, kept=DIFFERENTIABLE)
     if authority is not None and not np.isfinite(authority).all():
         authority = None  # not a number: neither confirms nor contradicts
     bound = np.zeros(()) if violation.bound is None else violation.bound
@@ -77,7 +82,11 @@ def votes(case: Case) -> Votes | None:
         return None
     framework, jax = shown_distinct(got, want if authority is None else authority)
     third = "not available" if differences is None else shown(differences)
-    return Votes(framework, jax, third, _decide(got, want, confirmed, differences))
+    before_call = case.program.instructions[: violation.at]
+    decision = _decide(got, want, confirmed, differences)
+    if any(isinstance(step, BackwardCall) for step in before_call) and program.stateful:
+        decision = decision.replace("forward pass", "earlier derivative").replace("the op's", "its")
+    return Votes(framework, jax, third, decision)
 
 
 def _is_one_function(case: Case) -> bool:
@@ -89,9 +98,37 @@ def _is_one_function(case: Case) -> bool:
     return not (case.program.stateful or ended)
 
 
-def finite_differences(case: Case, call: Backward, leaf: Ref) -> np.ndarray | None:
+PURE = (Leaf, Apply, Detach)
+"""Instructions of which a program without earlier calls and writes consists."""
+
+DIFFERENTIABLE = (*PURE, InPlace, Backward, Grad, ReadGrad)
+"""Instructions of which values may be computed that the failing call differentiates: writes to values that are no
+leaves, and calls that record the graph of their gradients.
+"""
+
+
+def _is_differentiable(case: Case) -> bool:
+    """Whether the roots of the failing call are a function of the leaves, computed by the program with its writes and
+    earlier calls, of which the call has to give the derivative.
+    """
+    program, seen = case.program, case.observation
+    earlier = program.instructions[: case.violation.at]
+    if program.modes or not all(isinstance(step, DIFFERENTIABLE) for step in earlier):
+        return False
+    calls = [step for step in earlier if isinstance(step, BackwardCall)]
+    writes = [step for step in earlier if isinstance(step, InPlace)]
+    onto_leaf = any(isinstance(program[step.target.at], Leaf) for step in writes)
+    random = any(isinstance(step, Apply) and step.op in RANDOM for step in earlier)
+    returned = all(isinstance(each.outcome, Returned) for each in seen[: case.violation.at])
+    hidden = bool(writes) and any(isinstance(step, Detach) for step in earlier)  # a write may change it, too
+    return returned and not (random or onto_leaf or hidden) and all(call.create_graph for call in calls)
+
+
+def finite_differences(
+    case: Case, call: Backward, leaf: Ref, kept: tuple[type[Instruction], ...] = PURE
+) -> np.ndarray | None:
     """Computes the derivative of the roots with respect to one leaf, as central differences weighted with the
-    cotangents; it has the leaf's shape.
+    cotangents; it has the leaf's shape. Instructions that are not `kept` do not run.
 
     None if the forward pass fails or leaves the domain in which its ops are smooth, or at the case's deadline.
     """
@@ -109,7 +146,8 @@ def finite_differences(case: Case, call: Backward, leaf: Ref) -> np.ndarray | No
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
-            forward = _forward(case.program, call, {**detached, leaf.at: changed})
+            last = case.violation.at if InPlace in kept else max(root.at for root in call.roots) + 1
+            forward = _forward(case.program.upto(last), {**detached, leaf.at: changed}, kept)
             is_outside = case.is_over() or Reference(forward).is_outside_domains
             weighted = None if is_outside else _weighted(case.observe(forward), call)
             if weighted is None:
@@ -135,13 +173,13 @@ def _detached(case: Case) -> dict[int, Leaf] | None:
     return found
 
 
-def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
-    """Returns the program up to the roots, with the leaves in `changed` replaced. Calls are replaced by unused leaves,
-    so that instruction numbers stay.
+def _forward(program: Program, changed: Mapping[int, Leaf], kept: tuple[type[Instruction], ...]) -> Program:
+    """Returns a program with the leaves in `changed` replaced. Instructions that are not `kept` are replaced by unused
+    leaves, so that instruction numbers stay.
     """
     steps: list[Instruction] = []
-    for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
-        if not isinstance(step, (Leaf, Apply, Detach)):
+    for at, step in enumerate(program):
+        if not isinstance(step, kept):
             step = Leaf(Literal((0.0,), (1,)), False)
         steps.append(changed.get(at, step))
     return Program(tuple(steps))
@@ -160,12 +198,15 @@ def _weighted(observation: Observation, call: Backward) -> float | None:
 
 
 def _made(observation: Observation, ref: Ref) -> Tensor | None:
-    """Returns the value of a result as its instruction, or the compiled or checkpointed function with this instruction,
-    returned it; None if it was not observed.
+    """Returns the value of a result as its instruction, the compiled or checkpointed function with this instruction, or
+    the last write to it returned it; None if it was not observed.
     """
     outcome = observation[ref.at].outcome
     if not isinstance(outcome, Returned):
         return None
+    written = [made for each in observation[ref.at + 1 :] if (made := each.values.get(ref)) and not each.region]
+    if written:
+        return written[-1]
     later = (each.values.get(ref) for each in observation[ref.at :] if each.region)
     return outcome.values[ref.output] or next(filter(None, later), None)
 
