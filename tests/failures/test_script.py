@@ -190,6 +190,17 @@ class Deaf(Torch):
         return value.register_hook(lambda g: (function(g), None)[1])
 
 
+class Silent(Torch):
+    """Does not call hooks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dialect = replace(self.dialect, hook="{target}.clone().register_hook({function})")
+
+    def hook(self, value: torch.Tensor, function: Any) -> Any:
+        return value.clone().register_hook(function)
+
+
 class Doubling(Torch):
     """Returns twice the gradients of the functional form."""
 
@@ -248,6 +259,15 @@ SCRIPTS = [
             "hook on b: tensor(-1., dtype=torch.float64)",
             "a.grad is       tensor(-6., dtype=torch.float64)",
             "it has to be  -12.0",
+        ],
+    ),
+    (
+        "a = leaf 3; b = square a; k = hook b observe; backward b",
+        Silent(),
+        [
+            "calls of hooks on line 4:",
+            "end of the calls; observed of b: the hook was not called",
+            "allowed:       the hook is called",
         ],
     ),
     (
