@@ -1,0 +1,94 @@
+"""Interactions: sets of facts that hold together of one instruction and one value that it touches.
+
+Most faults of software need one or two conditions at once, fewer need three, and none is known that needs more than
+six (Kuhn, Wallace and Gallo, 2004). So the interactions of two and of three facts measure what programs cover, whatever
+the situations are that somebody thought of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from autograd_conformance.interactions.history import History
+from autograd_conformance.interactions.options import facts_of
+from autograd_conformance.programs.language import Backward, Grad, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.operands import operands
+
+Meeting = frozenset[str]
+"""The facts that hold together of one instruction at one value."""
+
+
+def meetings(program: Program) -> Iterator[Meeting]:
+    """Yields for each instruction and each value that it touches the facts of both."""
+    history = History()
+    for at, step in enumerate(program):
+        modes = program.mode(at)
+        own = (*facts_of(step), *_of_modes(modes))
+        for ref, place in _touched(step, history):
+            yield frozenset((*own, place, *(f"value: {fact}" for fact in history.facts(ref))))
+        if not operands(step):
+            yield frozenset(own)
+        history.record(at, step, modes)
+
+
+def _of_modes(modes: Modes) -> Iterator[str]:
+    if modes:
+        yield f"under {modes[-1]}"
+    if len(modes) > 1:
+        yield "under nested modes"
+
+
+def _touched(step: Instruction, history: History) -> Iterator[tuple[Ref, str]]:
+    """Yields the values that an instruction touches, each with its place: an operand, or a value that a call walks."""
+    read = operands(step)
+    for ref in dict.fromkeys(read):
+        yield ref, "place: operand twice" if read.count(ref) > 1 else "place: operand"
+    if isinstance(step, (Backward, Grad)):
+        for ref in history.walked(step):
+            if ref not in read:
+                yield ref, "place: walked"
+
+
+@dataclass(slots=True)
+class Covered:
+    """The meetings that programs brought about, and from them the interactions of two and of three facts."""
+
+    meetings: set[Meeting] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    triples: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def add(self, program: Program) -> None:
+        """Adds the interactions of a program."""
+        for meeting in meetings(program):
+            if meeting not in self.meetings:
+                self.meetings.add(meeting)
+                facts = sorted(meeting)
+                self.pairs.update(combinations(facts, 2))
+                self.triples.update(combinations(facts, 3))
+
+    def merge(self, other: Covered) -> None:
+        """Adds the interactions of other programs."""
+        self.meetings |= other.meetings
+        self.pairs |= other.pairs
+        self.triples |= other.triples
+
+    def to_json(self) -> Any:
+        """Returns the meetings as JSON data, from which `from_json` computes the interactions again."""
+        return sorted(sorted(each) for each in self.meetings)
+
+    @classmethod
+    def from_json(cls, form: Any) -> Covered:
+        """Returns the interactions of meetings that `to_json` returned."""
+        made = cls(meetings={frozenset(each) for each in form})
+        for each in form:
+            made.pairs.update(combinations(each, 2))
+            made.triples.update(combinations(each, 3))
+        return made
+
+
+def share(covered: Mapping[Any, Any] | set[Any], reachable: set[Any]) -> float:
+    """Returns the covered part of the reachable interactions, from 0 to 1."""
+    return len(reachable.intersection(covered)) / len(reachable) if reachable else 1.0

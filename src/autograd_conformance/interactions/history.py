@@ -1,0 +1,227 @@
+"""The state of each value of a program, its memory and its gradient. It follows from the program alone, as if each
+call returned; no observation is needed, so that a program can be measured while it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from autograd_conformance.interactions.options import class_of
+from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.programs.language import (
+    Apply,
+    AssignGrad,
+    Backward,
+    BackwardCall,
+    Clip,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Modes,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+    is_recorded,
+)
+from autograd_conformance.programs.operands import operands
+
+OFTEN = 3
+"""Number of uses from which on a value counts as used often."""
+
+
+class History:
+    """The state of each value of a program, as facts; `facts` returns those of a value, `record` adds an
+    instruction.
+    """
+
+    def __init__(self) -> None:
+        self.own: dict[Ref, set[str]] = {}
+        """The facts of each value itself: its origin, and what was done to it or to its gradient."""
+        self.memory: dict[Ref, Ref] = {}
+        """For each value, the first value that has its memory."""
+        self.shared: dict[Ref, set[str]] = {}
+        """The facts of each memory, by its first value: that it has several names, and that it was written."""
+        self.sources: dict[Ref, tuple[Ref, ...]] = {}
+        """For each recorded result, the operands that require grad."""
+        self.uses: dict[Ref, int] = {}
+        """How often each value was an operand."""
+        self.handles: dict[Ref, Ref] = {}
+        """For each handle of a hook, the value that has the hook."""
+        self.requires: set[Ref] = set()
+        """The values that require grad."""
+
+    def facts(self, ref: Ref) -> Iterator[str]:
+        """Yields the facts of a value: its origin, its memory, its uses, its place in the graph and its gradient."""
+        yield from self.own.get(ref, ())
+        yield from self.shared.get(self.memory.get(ref, ref), ())
+        if ref not in self.requires:
+            yield "requires no grad"
+        if self.uses.get(ref, 0) >= OFTEN:
+            yield "used often"
+
+    def walked(self, call: BackwardCall) -> list[Ref]:
+        """Returns the values whose nodes a call walks, its roots first, as far as the program alone shows it."""
+        found: dict[Ref, None] = {}
+        pending = list(call.roots)
+        while pending:
+            ref = pending.pop()
+            if ref not in found and ref in self.requires:
+                found[ref] = None
+                pending.extend(self.sources.get(ref, ()))
+        if call.inputs is None:
+            return list(found)
+        return [ref for ref in found if self._reaches(ref, {*call.inputs}, {})]
+
+    def _reaches(self, ref: Ref, inputs: set[Ref], known: dict[Ref, bool]) -> bool:
+        """Whether a value is one of the inputs, or depends on one."""
+        if ref not in known:
+            known[ref] = ref in inputs or any(self._reaches(each, inputs, known) for each in self.sources.get(ref, ()))
+        return known[ref]
+
+    def record(self, at: int, step: Instruction, modes: Modes) -> None:
+        """Add an instruction."""
+        for ref in operands(step):
+            self.uses[ref] = self.uses.get(ref, 0) + 1
+        made = Ref(at)
+        match step:
+            case Leaf():
+                self._make(made, ["leaf"], step.requires_grad)
+                self._mark([made], *_of_shape(step.value.shape))
+            case Apply():
+                self._record_op(at, step, modes)
+            case Detach(source):
+                self._make(made, ["detached"], False)
+                self._share(made, source, "has a detached name")
+            case ReadGrad(leaf):
+                self._make(made, ["read gradient"], "differentiable gradient" in self.own.get(leaf, ()))
+            case Grad():
+                for output, _ in enumerate(step.inputs):
+                    self._make(Ref(at, output), ["returned gradient"], step.create_graph)
+                self._call(step)
+            case Backward():
+                self._call(step)
+            case InPlace():
+                self._write(step, modes)
+            case _:
+                self._act(made, step)
+
+    def _act(self, made: Ref, step: Instruction) -> None:
+        """Add an instruction that neither computes nor differentiates."""
+        match step:
+            case DetachInPlace(target):
+                self._mark([target], "detached in place")
+                self._unmark([target], "result")
+                self.requires.discard(target)
+                self.sources.pop(target, None)
+            case SetRequiresGrad(target, on):
+                self._mark([target], "thawed" if on else "frozen")
+                (self.requires.add if on else self.requires.discard)(target)
+            case RetainGrad(target):
+                self._mark([target], "retains grad")
+            case Hook(target):
+                self.handles[made] = target
+                again = {"hooked", "hooked again"} & self.own.setdefault(target, set())
+                self._unmark([target], "hooked")
+                self._mark([target], "hooked again" if again else "hooked")
+            case RemoveHook(handle):
+                self._mark([self.handles.get(handle, handle)], "hook removed")
+            case ZeroGrad(leaves, to_none):
+                self._unmark(leaves, "holds gradient", "differentiable gradient", "clipped gradient")
+                self._mark(leaves, "cleared gradient" if to_none else "gradient of zeros")
+            case AssignGrad(leaf):
+                self._mark([leaf], "assigned gradient")
+            case Step():
+                for leaf in step.leaves:
+                    again = {"stepped", "stepped again"} & self.own.setdefault(leaf, set())
+                    self._unmark([leaf], "stepped")
+                    self._mark([leaf], "stepped again" if again else "stepped")
+                    self.shared[self.memory.get(leaf, leaf)].add("written by a step")
+            case Clip(leaves):
+                self._mark(leaves, "clipped gradient")
+            case Delete(values):
+                self._mark(values, "deleted")
+            case _:
+                return
+
+    def _record_op(self, at: int, step: Apply, modes: Modes) -> None:
+        classes, recorded = class_of(step.op), is_recorded(modes)
+        sources = tuple(dict.fromkeys(ref for ref in step.args if ref in self.requires)) if recorded else ()
+        for output in range(step.results):
+            made = Ref(at, output)
+            self._make(made, ["result" if sources else "unrecorded" if not recorded else "of constants"], bool(sources))
+            self._mark([made], *(each for each in classes if each in ("several results", "overlapping result")))
+            if sources:
+                self.sources[made] = sources
+            if step.op in VIEWS:
+                self._mark([made], "view")
+                self._share(made, step.args[0], "has a view")
+            self._mark([made], *(each for ref in step.args for each in self.own.get(ref, ()) if each in INHERITED))
+
+    def _write(self, step: InPlace, modes: Modes) -> None:
+        recorded = is_recorded(modes)
+        named = self.shared.setdefault(self.memory.get(step.target, step.target), set())
+        named.add("written" if recorded else "written unrecorded")
+        self._mark([step.target], "written by this name")
+        sources = [ref for ref in (step.target, *step.args) if ref in self.requires]
+        if recorded and sources:
+            self.requires.add(step.target)
+            before = self.sources.get(step.target, ())
+            self.sources[step.target] = tuple(dict.fromkeys((*before, *(s for s in sources if s != step.target))))
+
+    def _call(self, call: BackwardCall) -> None:
+        walked = self.walked(call)
+        kept = "retained" if call.retains else "freed"
+        for ref in walked:
+            again = {"walked", "walked again"} & self.own.setdefault(ref, set())
+            self._unmark([ref], "walked")
+            self._mark([ref], "walked again" if again else "walked", kept)
+        if isinstance(call, Backward):
+            into = walked if call.inputs is None else call.inputs
+            holders = [each for each in into if self._holds(each, call)]
+            self._mark(holders, "holds gradient", *(["differentiable gradient"] if call.create_graph else []))
+            self._unmark(holders, "cleared gradient", "gradient of zeros")
+
+    def _holds(self, ref: Ref, call: Backward) -> bool:
+        """Whether a call leaves a gradient in a value that it reaches."""
+        own = self.own.get(ref, set())
+        return call.inputs is not None or not self.sources.get(ref) or "retains grad" in own
+
+    def _make(self, made: Ref, facts: Iterable[str], requires: bool) -> None:
+        self.own[made], self.memory[made], self.shared[made] = set(facts), made, set()
+        if requires:
+            self.requires.add(made)
+
+    def _share(self, made: Ref, source: Ref, fact: str) -> None:
+        """Record that a new value has the memory of another one."""
+        self.memory[made] = first = self.memory.get(source, source)
+        self.shared.setdefault(first, set()).add(fact)
+
+    def _mark(self, refs: Iterable[Ref], *facts: str) -> None:
+        for ref in refs:
+            self.own.setdefault(ref, set()).update(facts)
+
+    def _unmark(self, refs: Iterable[Ref], *facts: str) -> None:
+        for ref in refs:
+            self.own.get(ref, set()).difference_update(facts)
+
+
+INHERITED = ("no elements", "returned gradient", "read gradient")
+"""Facts of an operand that its results have, too."""
+
+
+def _of_shape(shape: tuple[int, ...]) -> list[str]:
+    elements = 1
+    for each in shape:
+        elements *= each
+    if not elements:
+        return ["no elements"]
+    return ["a number"] if not shape else ["one element"] if elements == 1 else []

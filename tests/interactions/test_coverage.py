@@ -1,0 +1,123 @@
+"""The facts of instructions and values, and which of them meet."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from itertools import combinations
+
+import pytest
+
+from autograd_conformance.interactions.coverage import Covered, meetings
+from autograd_conformance.interactions.options import class_of, facts_of
+from autograd_conformance.ops.catalogue import ROWS
+from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import INSTRUCTIONS, Backward, Ref
+
+START = "a = leaf [1, 2]; b = exp a; s = sum b dim=(0,) keepdim=False; "
+
+
+def last(text: str) -> set[str]:
+    """Returns the facts that meet in the last instruction of a program, at any value."""
+    program = parse(text)
+    before = set(meetings(program.upto(len(program) - 1)))
+    met = [each for each in meetings(program) if each not in before]
+    return set().union(*met)
+
+
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        ("backward s", {"backward", "backward: cotangents implicit"}),
+        ("backward s retain=True", {"backward: retain_graph"}),
+        ("backward s retain=False", {"backward: no retain_graph"}),
+        ("backward s inputs a create=True", {"backward: create_graph", "backward: inputs"}),
+        ("backward s inputs none", {"backward: no inputs"}),
+        ("backward b, b with [1, 1], [1, 1]", {"backward: two roots", "backward: one of roots twice"}),
+        ("g = grad s wrt a unused=True materialize=True", {"grad: allow_unused", "grad: materialize_grads"}),
+        ("k = hook b scale 2.0", {"hook: effect scale"}),
+        ("k = hook a observe accumulated", {"hook: accumulated"}),
+        ("zero a to zeros", {"zero_grad: no set_to_none"}),
+        ("step a sgd lr=0.1 momentum=0.5", {"step: optimizer sgd", "step: momentum"}),
+        ("write b add_ b", {"place: operand twice", "write: two operands"}),
+        ("no_grad: c = exp a", {"under no_grad"}),
+        ("no_grad: enable_grad: c = exp a", {"under enable_grad", "under nested modes"}),
+    ],
+)
+def test_an_instruction_has_its_options_as_facts(line, facts):
+    assert facts <= last(START + line)
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts"),
+    [
+        ("backward s; backward s", {"value: walked", "value: freed"}),
+        ("backward s retain=True; backward s", {"value: walked", "value: retained"}),
+        ("backward s retain=True; backward s retain=True; backward s", {"value: walked again"}),
+        ("backward s; zero a", {"value: leaf", "value: holds gradient"}),
+        ("backward s create=True; zero a", {"value: differentiable gradient"}),
+        ("backward s; zero a; step a sgd", {"value: cleared gradient"}),
+        ("backward s; clip_grad a norm 1.0; step a sgd", {"value: clipped gradient"}),
+        ("step a sgd; step a sgd", {"value: stepped", "value: written by a step"}),
+        ("k = hook b observe; backward s", {"place: walked", "value: hooked"}),
+        ("k = hook b observe; l = hook b observe; backward s", {"value: hooked again"}),
+        ("k = hook b observe; unhook k; backward s", {"value: hook removed"}),
+        ("retain b; backward s", {"value: retains grad"}),
+        ("requires a False; c = exp a", {"value: frozen", "value: requires no grad"}),
+        ("d = detach b; write d add_ d; backward s", {"value: has a detached name", "value: written"}),
+        ("write b add_ b; backward s", {"value: written by this name"}),
+        ("v = reshape b shape=(2, 1); write v add_ v; backward s", {"value: has a view", "value: written"}),
+        ("p, q = split b sections=(1, 1) dim=0; r = exp q", {"value: several results"}),
+        ("c = add b b; d = add b c; e = exp b", {"value: used often"}),
+        ("no_grad: c = exp a; d = exp c", {"value: unrecorded"}),
+        ("e = leaf (0,) []; f = exp e; g = exp f", {"value: no elements"}),
+        ("n = leaf 3; o = exp n", {"value: a number"}),
+        ("assign a none; backward s", {"value: assigned gradient"}),
+        ("backward s create=True; g = held a; h = exp g", {"value: read gradient"}),
+        ("g = grad s wrt a create=True; h = exp g", {"value: returned gradient"}),
+    ],
+)
+def test_a_value_has_facts_of_what_was_done_to_it(lines, facts):
+    assert facts <= last(START + lines)
+
+
+def test_a_call_into_inputs_walks_only_what_depends_on_them():
+    text = "a = leaf [1]; b = leaf [2]; c = exp a; d = exp b; k = hook d observe; e = add c d; backward e "
+    assert "value: hooked" in last(text)
+    assert "value: hooked" not in last(f"{text} inputs a")
+
+
+def test_each_instruction_has_facts_and_each_option_brings_one():
+    """A new instruction or option is measured without further work."""
+    for kind, row in INSTRUCTIONS.items():
+        given = [each for each in fields(kind) if each.default is MISSING]
+        assert given or facts_of(kind()) == (row.word,)
+    plain = Backward((Ref(0),), (None,))
+    for name, value in {"retain_graph": True, "create_graph": True, "inputs": (Ref(0),)}.items():
+        changed = Backward(**{"roots": plain.roots, "cotangents": plain.cotangents, name: value})
+        assert set(facts_of(changed)) - set(facts_of(plain))
+
+
+@pytest.mark.parametrize("op", ROWS)
+def test_each_op_has_a_class(op):
+    assert all(isinstance(fact, str) for fact in class_of(op))
+
+
+def test_interactions_are_the_pairs_and_triples_of_facts_that_meet():
+    covered = Covered()
+    program = parse(START + "k = hook b observe; backward s create=True")
+    covered.add(program)
+    pairs = {pair for met in meetings(program) for pair in combinations(sorted(met), 2)}
+    assert covered.pairs == pairs
+    assert ("backward: create_graph", "place: walked", "value: hooked") in covered.triples
+    assert Covered.from_json(covered.to_json()) == covered
+
+
+def test_the_interactions_of_two_tests_are_added():
+    one, other, both = Covered(), Covered(), Covered()
+    first, second = parse(START + "backward s"), parse(START + "backward s create=True")
+    one.add(first)
+    other.add(second)
+    both.add(first)
+    both.add(second)
+    one.merge(other)
+    assert one == both
