@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,3 +59,27 @@ def test_a_shard_whose_worker_is_gone_before_it_begins_does_not_begin() -> None:
         command = [sys.executable, "-m", "autograd_conformance.processes.die_with_parent", *words]
         ends.append(subprocess.run(command, capture_output=True).returncode)
     assert ends == [0, -signal.SIGKILL]
+
+
+CONFTEST = """
+from autograd_conformance.processes.termination import Termination
+
+def pytest_configure(config):
+    config.ending = Termination(controls=True)
+    config.ending.over = "the time was over"
+
+def pytest_unconfigure(config):
+    config.ending.restore()
+"""
+
+
+def test_pytest_prints_the_reason_of_an_interruption_alone(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_one.py").write_text(
+        "import os, signal\n\ndef test_one():\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-p", "no:autograd_conformance", "-p", "no:xdist", "."]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "! RunEnded: the time was over !" in ended.stdout
+    assert "full-trace" not in ended.stdout

@@ -26,6 +26,12 @@ AGAIN = 1.0
 """Seconds after which the signal that ends the run is sent again if no code has received the interruption."""
 
 
+class RunEnded(KeyboardInterrupt):
+    """A signal or the time limit has ended the run. Pytest prints the reason, and not where the run was."""
+
+    __module__ = "builtins"  # so that pytest prints the class without its module
+
+
 class Termination:
     """Installs signal handlers that interrupt the run in this process, until `restore`."""
 
@@ -85,7 +91,7 @@ class Termination:
         elif first or self.again:
             self.again = False
             threading.Thread(target=self._repeat, args=(number,), daemon=True).start()
-            raise KeyboardInterrupt
+            raise RunEnded(self.over or f"by {self.received}")
 
     def _repeat(self, number: int) -> None:
         """Sends the signal again if no code that ends the run receives the interruption in time."""

@@ -30,7 +30,7 @@ from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.supervision import status_within
-from autograd_conformance.processes.termination import Termination, with_lines
+from autograd_conformance.processes.termination import RunEnded, Termination, with_lines
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.reporting.prose import counted, printable
@@ -153,7 +153,8 @@ class Recorder:
         if self.run.reason is None:
             signal = self.termination.received
             by_hand = "stopped from the keyboard" if signal in (None, "SIGINT") else f"ended by {signal}"
-            reason = getattr(excinfo.value, "msg", None) or str(excinfo.value)
+            own = isinstance(excinfo.value, RunEnded)
+            reason = None if own else getattr(excinfo.value, "msg", None) or str(excinfo.value)
             self.run.reason = self.termination.over or reason or by_hand
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
