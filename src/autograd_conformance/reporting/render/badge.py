@@ -30,7 +30,7 @@ SIGNS: dict[Conclusion, str] = {
 
 
 def message(summary: Summary) -> str:
-    """Text of the badge: a sign and the numbers of passed and of applicable rules (``✓ 120 of 131 rules``), or a sign
+    """Text of the badge: a sign and the numbers of kept and applicable rules (``✓ keeps 120 of 131 rules``), or a sign
     and the words *no verdict* or *selection passed*.
     """
     total = summary.total
@@ -38,7 +38,7 @@ def message(summary: Summary) -> str:
         return f"{SIGNS[summary.conclusion]} no verdict"
     if summary.conclusion == "selection passed":
         return f"{SIGNS[summary.conclusion]} selection passed"
-    return f"{SIGNS[summary.conclusion]} {total.passed} of {total.applicable} rules"
+    return f"{SIGNS[summary.conclusion]} keeps {total.passed} of {total.applicable} rules"
 
 
 def endpoint(summary: Summary) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 from autograd_conformance.reporting.analysis.causes import Cause
 from autograd_conformance.reporting.analysis.severity import heading
 from autograd_conformance.reporting.prose import counted, listed, one_line, printable, shortened
+from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
@@ -52,6 +53,12 @@ def cause_title(cause: Cause) -> str:
     if cause.op is not None:
         return f"op {one_line(cause.op)} breaks {failure.rule}"
     return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")
+
+
+def failing_line(failure: Failure) -> str:
+    """Returns the line of code that fails; empty if it is not known."""
+    lines = failure.code.splitlines()
+    return lines[failure.at].strip() if failure.at is not None and failure.at < len(lines) else ""
 
 
 def places_text(cause: Cause) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograd_conformance.reporting.analysis.causes import Cause
-from autograd_conformance.reporting.prose import error_words, listed, one_line, shortened, unique_slugs
+from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, shortened, unique_slugs
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header
+from autograd_conformance.reporting.render.failures import places_text
 from autograd_conformance.reporting.render.markdown import fenced, prose, where
 from autograd_conformance.reporting.render.parts import Listing, parts
 from autograd_conformance.reporting.render.text import confirmation_text, listing
@@ -38,8 +39,14 @@ def paths(causes: tuple[Cause, ...]) -> list[str]:
     return [f"{FOLDER}/{name}.md" for name in unique_slugs(names)]
 
 
-def title(failure: Failure) -> str:
-    """Returns the title: the op, or the action, and what was observed."""
+def title(cause: Cause) -> str:
+    """Returns the title: the op, or the action, and what was observed; for a fault of several ops, the fault and their
+    number.
+    """
+    failure = cause.shown
+    meaning = failure.signature.meaning if failure.signature else None
+    if len(cause.ops) > 1:
+        return f"{meaning or shortened(failure.observed, 100)}, in {counted(len(cause.ops), 'op')}"
     subject = failure.op or failure.rule.replace("/", ": ").replace("-", " ")
     return f"{one_line(subject)}: {shortened(failure.diagnosis or failure.observed, 100)}"
 
@@ -51,12 +58,14 @@ def render(cause: Cause, header: Header) -> str:
 
 def _blocks(cause: Cause, header: Header) -> Iterator[str]:
     failure = cause.shown
-    yield f"# {prose(title(failure))}"
+    yield f"# {prose(title(cause))}"
     yield f"Version: {prose(header.framework.title)}"
     yield from _program(failure)
     allowed = "\n".join(f"- {prose(each.outcome)}" for each in failure.allowed)
     yield f"**Expected**: {prose(failure.sentence)}" + (f"\n\n{allowed}" if allowed else "")
     yield f"**Observed**: {prose(failure.observed)}"
+    if places := places_text(cause):
+        yield prose(places)
     if failure.alone and failure.alone.printed.strip():
         yield "Output of the script:"
         yield fenced(failure.alone.printed, "text")

@@ -37,7 +37,7 @@ from autograd_conformance.reporting.prose import (
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 from autograd_conformance.reporting.records.versions import place
-from autograd_conformance.reporting.render.failures import cause_title, places_text, severity_name
+from autograd_conformance.reporting.render.failures import cause_title, failing_line, places_text, severity_name
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, vote_rows
 from autograd_conformance.reporting.site.code import coloured
@@ -127,6 +127,7 @@ def environment(site: Site) -> Environment:
         "vote_rows": vote_rows,
         "severity_name": severity_name,
         "cause_title": cause_title,
+        "failing_line": failing_line,
         "places_text": places_text,
         "observation": observation,
         "verdict_counts": verdict_counts,

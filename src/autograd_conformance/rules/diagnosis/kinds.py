@@ -78,7 +78,8 @@ class DiagnosisKind(Enum):
     )
     WRITE_IGNORED = (
         slugs.WRITES_RECORDED,
-        "It is the gradient without the write on line {}: the write was not recorded, and the values before it got all of it.",
+        "It is the gradient without the write on line {}: the write was not recorded, and the values before it got all "
+        "of it.",
     )
     WRITTEN_WITHOUT = slugs.WRITES_RECORDED, "The values written on line {} got no gradient."
     OVERWRITTEN_TOO = slugs.WRITES_RECORDED, "The values overwritten on line {} got the gradient, too."
