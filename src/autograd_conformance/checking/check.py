@@ -18,6 +18,7 @@ from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.checking.support.compiled_regions import compiled_regions
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
+from autograd_conformance.interactions.meetings import Meeting, meetings
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.known_differences.clauses import Clause, in_common
 from autograd_conformance.known_differences.update import Finding, Signature
@@ -136,6 +137,10 @@ class Check:
     """Number of programs in which each pair of an op and a later instruction of another kind, such as backward,
     occurred.
     """
+    meetings: set[Meeting] = field(default_factory=set)
+    """The sets of facts that held together in the programs, without those in `reported`."""
+    reported: set[Meeting] = field(default_factory=set)
+    """The sets of facts that held together in earlier programs of this process, which all its checks share."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """Number of times that the framework chose each outcome where the rules allow several."""
     missing_kernels: Counter[str] = field(default_factory=Counter)
@@ -204,7 +209,9 @@ class Check:
         differences = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
         found = list(self.findings.values())
-        return Tally(self.articles, differences, self.pairs, ended, found, self.choices, self.remarks, self.common)
+        return Tally(
+            self.articles, differences, self.pairs, ended, found, self.choices, self.remarks, self.meetings, self.common
+        )
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)
@@ -232,6 +239,9 @@ class Check:
             )
         self.programs += 1
         self.pairs.update(pairs(program))
+        new = {*meetings(program)} - self.reported
+        self.reported |= new
+        self.meetings |= new
 
     def _note(self, observation: Observation) -> None:
         """Collects remarks for the adapter's author, and counts messages about missing kernels."""

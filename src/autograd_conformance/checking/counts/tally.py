@@ -14,10 +14,12 @@ from typing import Any
 
 from autograd_conformance.checking.counts.coverage import Pair
 from autograd_conformance.checking.counts.remarks import Remarks
+from autograd_conformance.interactions.meetings import Meeting
 from autograd_conformance.known_differences.clauses import Clause
 from autograd_conformance.known_differences.update import Finding, common_to_both, joined
+from autograd_conformance.reporting.analysis.interactions import interactions_of
 from autograd_conformance.reporting.records.failure import Allowed
-from autograd_conformance.reporting.records.records import Behaviour, Coverage, CoverageSetting
+from autograd_conformance.reporting.records.records import Behaviour, Coverage, CoverageSetting, Interactions
 from autograd_conformance.rules.judge.choices import Choice
 
 
@@ -43,6 +45,8 @@ class Tally:
     """Number of times that the framework chose each outcome where the rules allow several."""
     remarks: Remarks = field(default_factory=Remarks)
     """Remarks for the adapter's author, such as errors that the adapter cannot classify."""
+    meetings: set[Meeting] = field(default_factory=set)
+    """The sets of facts that held together in a program, without those that an earlier test of the process reported."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
     """For each rule, the clauses (a key of a known difference and its value, such as `("makes_view", True)`) that are
     true of all programs that kept the rule; only with `--update-known`.
@@ -57,6 +61,7 @@ class Tally:
         self.findings = joined([*self.findings, *other.findings])
         self.choices.update(other.choices)
         self.remarks.add(other.remarks)
+        self.meetings |= other.meetings
         self.common = common_to_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
@@ -81,6 +86,10 @@ class Tally:
         for (instruction, allowed), counts in found.items():
             yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=counts)
 
+    def interactions(self) -> Interactions | None:
+        """Returns the record of the facts that held together; None if no program was counted."""
+        return interactions_of(self.meetings) if self.meetings else None
+
     def to_json(self) -> dict[str, Any]:
         """Returns the counts as JSON data, which pytest-xdist can send to another process."""
         return {
@@ -91,6 +100,7 @@ class Tally:
             "findings": [each.to_json() for each in self.findings],
             "choices": [[*each, count] for each, count in self.choices.items()],
             "remarks": self.remarks.to_json(),
+            "meetings": sorted(sorted(each) for each in self.meetings),
             "common": {rule: [list(each) for each in sorted(shared, key=repr)] for rule, shared in self.common.items()},
         }
 
@@ -105,6 +115,7 @@ class Tally:
             [Finding.from_json(each) for each in form["findings"]],
             Counter({_choice(*each): count for *each, count in form["choices"]}),
             Remarks.from_json(form["remarks"]),
+            set(map(frozenset, form["meetings"])),
             {rule: frozenset((key, value) for key, value in clauses) for rule, clauses in form["common"].items()},
         )
 

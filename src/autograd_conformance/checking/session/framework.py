@@ -25,6 +25,7 @@ from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
 from autograd_conformance.frameworks.target import open_target
+from autograd_conformance.interactions.meetings import Meeting
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment, InvalidVersion
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -57,6 +58,8 @@ class FrameworkUnderTest:
         self.settings = settings
         self._note = note
         self._audited = NOTHING_FOUND
+        self.reported: set[Meeting] = set()
+        """The sets of facts that held together in the programs of this process so far."""
         self._unlike: str | None = None
 
     @cached_property
@@ -215,7 +218,8 @@ class FrameworkUnderTest:
         leaves_out = None if self.settings.update is None else self.leaves_out
         target = self.target_of(rule)
         pool = Pool(target.programs_each) if target.programs_each else None
-        return Check(target, self.known, rule, self.settings.strict, leaves_out, pool, self.settings.skips.rules)
+        skipped = self.settings.skips.rules
+        return Check(target, self.known, rule, self.settings.strict, leaves_out, pool, skipped, reported=self.reported)
 
     def leaves_out(self, rule: Slug, op: str | None) -> bool:
         """Returns whether tests about other rules leave out an op that violates this rule."""

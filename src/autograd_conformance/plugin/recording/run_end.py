@@ -207,6 +207,8 @@ class RunEnd:
             self.run.writer.write(each)
         for behaviour in self.run.tally.behaviours():
             self.run.writer.write(behaviour)
+        if interactions := self.run.tally.interactions():
+            self.run.writer.write(interactions)
 
     def _has_stale(self) -> bool:
         return any(each.stale for each in entries(self.run.writer.report()))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autograd_conformance.reporting.analysis.causes import Cause
+from autograd_conformance.reporting.analysis.interactions import united
 from autograd_conformance.reporting.merging.compatibility import CompatibilityCheck
 from autograd_conformance.reporting.merging.failures import MergedFailures
 from autograd_conformance.reporting.merging.run_info import RunInfo
@@ -20,6 +21,7 @@ from autograd_conformance.reporting.records.records import (
     Behaviour,
     Coverage,
     CoverageSetting,
+    Interactions,
     KnownRecord,
     Report,
     RuleRecord,
@@ -50,6 +52,7 @@ class MergedRuns:
         """
         self._claims: dict[str, ClaimRecord] = {}
         self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
+        self._interactions: Interactions | None = None
 
     def add(self, report: Report) -> bool:
         """Adds a run. Returns True if the run has a failure that no earlier run had and that is kept.
@@ -80,6 +83,7 @@ class MergedRuns:
         for behaviour in report.behaviours:
             choice = behaviour.instruction, behaviour.allowed
             self._behaviours.setdefault(choice, Counter()).update(behaviour.seen)
+        self._interactions = united(filter(None, (self._interactions, report.interactions)))
         new = [self.failures.add(failure, header.seed) for failure in report.failures]
         return any(new)
 
@@ -124,6 +128,7 @@ class MergedRuns:
             tuple(self._claims.values()),
             tuple(Coverage(op=op, met=_settings(self.pairs[op])) for op in sorted(self.pairs)),
             tuple(_behaviour(*each, self._behaviours[each]) for each in sorted(self._behaviours, key=repr)),
+            self._interactions,
         )
 
 

@@ -32,6 +32,7 @@ from autograd_conformance.reporting.records.records import (
     Footer,
     Framework,
     Header,
+    Interactions,
     KnownRecord,
     Record,
     Result,
@@ -48,6 +49,7 @@ NAMES: dict[type[Record], str] = {
     ClaimRecord: "claim",
     Coverage: "coverage",
     Behaviour: "behaviour",
+    Interactions: "interactions",
     Footer: "footer",
 }
 """For each type of record, the value of the JSON field ``record``: ``"header"``, ``"rule"``."""
@@ -100,6 +102,8 @@ def decode(form: Mapping[str, Any]) -> Record:
             return Coverage(**{**values, "met": _each(CoverageSetting, values["met"])})
         case "behaviour":
             return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
+        case "interactions":
+            return Interactions(facts=tuple(values["facts"]), meetings=tuple(map(tuple, values["meetings"])))
         case "footer":
             return Footer(**{**values, **_tuples(values, "missing_ops")})
         case kind:

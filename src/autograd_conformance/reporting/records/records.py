@@ -185,6 +185,18 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Interactions:
+    """The facts that held together, of one instruction and one value that it touches, in the programs of a run."""
+
+    facts: tuple[str, ...]
+    """All facts, such as ``backward: create_graph`` and ``value: hooked``, in alphabetical order."""
+    meetings: tuple[tuple[int, ...], ...]
+    """The sets of facts that held together, each as increasing positions in `facts`, without those that another one
+    contains.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """The last record of a run. A run that was killed has none."""
 
@@ -214,7 +226,9 @@ class Footer:
     """The budget that ended while each op was tested alone, before the tests; None if none did."""
 
 
-Record = Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Coverage | Behaviour | Footer
+Record = (
+    Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Coverage | Behaviour | Interactions | Footer
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +244,7 @@ class Report:
     claims: tuple[ClaimRecord, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()
+    interactions: Interactions | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from autograd_conformance.reporting.records.records import (
     Coverage,
     Footer,
     Header,
+    Interactions,
     KnownRecord,
     Record,
     Report,
@@ -103,6 +104,8 @@ def records(report: Report) -> Iterator[Record]:
     yield from report.claims
     yield from report.coverage
     yield from report.behaviours
+    if report.interactions:
+        yield report.interactions
     if report.footer:
         yield report.footer
 
@@ -187,6 +190,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     claims: dict[str, ClaimRecord] = {}
     coverage: dict[str, Coverage] = {}
     behaviours: list[Behaviour] = []
+    interactions: Interactions | None = None
     for number, record in records:
         if header is None and not isinstance(record, Header):
             raise InvalidReport(file, number, "the file has no header: its first record must be one")
@@ -220,6 +224,10 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 coverage[record.op] = record
             case Behaviour():
                 behaviours.append(record)
+            case Interactions() if interactions is not None:
+                raise InvalidReport(file, number, "there is a second record of interactions")
+            case Interactions():
+                interactions = record
             case Footer():
                 footer = record
     if header is None:
@@ -234,6 +242,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
         tuple(claims.values()),
         tuple(coverage.values()),
         tuple(behaviours),
+        interactions,
     )
 
 

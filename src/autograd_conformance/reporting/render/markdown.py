@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.analysis.grouping import ops
+from autograd_conformance.reporting.analysis.interactions import interaction_counts
 from autograd_conformance.reporting.analysis.summary import (
     DIFFERING,
     ORDER,
@@ -124,6 +125,7 @@ def _rendered(
             rule_rows=RULE_ROWS,
             claims=report.claims if articles else (),
             coverage_table=coverage_table(report),
+            interactions=interaction_counts(report),
             articles=by_article(report.claims),
             causes=summary.causes,
             failures=len(report.failures),

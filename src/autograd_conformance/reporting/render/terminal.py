@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autograd_conformance.reporting.analysis.interactions import interaction_counts
 from autograd_conformance.reporting.analysis.summary import (
     Summary,
     applies,
@@ -235,6 +236,9 @@ def _run(report: Report, summary: Summary) -> Iterator[Text]:
         used = f"{counted(summary.unspecified, 'program')} did something for which several results are right"
         whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
         yield _fact("judged", f"{used}; from there on, only what does not depend on it was judged{whole}")
+    if met := interaction_counts(report):
+        which = f"{met.pairs:,} pairs and {met.triples:,} triples of {met.facts:,} facts held together in some program"
+        yield _fact("drawn", which)
 
 
 def _fact(name: str, value: str) -> Text:

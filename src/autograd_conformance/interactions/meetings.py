@@ -7,10 +7,7 @@ the situations are that somebody thought of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any
+from collections.abc import Iterator
 
 from autograd_conformance.interactions.history import History
 from autograd_conformance.interactions.options import facts_of
@@ -50,45 +47,3 @@ def _touched(step: Instruction, history: History) -> Iterator[tuple[Ref, str]]:
         for ref in history.walked(step):
             if ref not in read:
                 yield ref, "place: walked"
-
-
-@dataclass(slots=True)
-class Covered:
-    """The meetings that programs brought about, and from them the interactions of two and of three facts."""
-
-    meetings: set[Meeting] = field(default_factory=set)
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    triples: set[tuple[str, str, str]] = field(default_factory=set)
-
-    def add(self, program: Program) -> None:
-        """Adds the interactions of a program."""
-        for meeting in meetings(program):
-            if meeting not in self.meetings:
-                self.meetings.add(meeting)
-                facts = sorted(meeting)
-                self.pairs.update(combinations(facts, 2))
-                self.triples.update(combinations(facts, 3))
-
-    def merge(self, other: Covered) -> None:
-        """Adds the interactions of other programs."""
-        self.meetings |= other.meetings
-        self.pairs |= other.pairs
-        self.triples |= other.triples
-
-    def to_json(self) -> Any:
-        """Returns the meetings as JSON data, from which `from_json` computes the interactions again."""
-        return sorted(sorted(each) for each in self.meetings)
-
-    @classmethod
-    def from_json(cls, form: Any) -> Covered:
-        """Returns the interactions of meetings that `to_json` returned."""
-        made = cls(meetings={frozenset(each) for each in form})
-        for each in form:
-            made.pairs.update(combinations(each, 2))
-            made.triples.update(combinations(each, 3))
-        return made
-
-
-def share(covered: Mapping[Any, Any] | set[Any], reachable: set[Any]) -> float:
-    """Returns the covered part of the reachable interactions, from 0 to 1."""
-    return len(reachable.intersection(covered)) / len(reachable) if reachable else 1.0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from itertools import combinations
 
 import pytest
 
-from autograd_conformance.interactions.coverage import Covered, meetings
+from autograd_conformance.interactions.meetings import meetings
 from autograd_conformance.interactions.options import class_of, facts_of
 from autograd_conformance.ops.catalogue import ROWS
 from autograd_conformance.programs.formats.text import parse
@@ -100,24 +99,3 @@ def test_each_instruction_has_facts_and_each_option_brings_one():
 @pytest.mark.parametrize("op", ROWS)
 def test_each_op_has_a_class(op):
     assert all(isinstance(fact, str) for fact in class_of(op))
-
-
-def test_interactions_are_the_pairs_and_triples_of_facts_that_meet():
-    covered = Covered()
-    program = parse(START + "k = hook b observe; backward s create=True")
-    covered.add(program)
-    pairs = {pair for met in meetings(program) for pair in combinations(sorted(met), 2)}
-    assert covered.pairs == pairs
-    assert ("backward: create_graph", "place: walked", "value: hooked") in covered.triples
-    assert Covered.from_json(covered.to_json()) == covered
-
-
-def test_the_interactions_of_two_tests_are_added():
-    one, other, both = Covered(), Covered(), Covered()
-    first, second = parse(START + "backward s"), parse(START + "backward s create=True")
-    one.add(first)
-    other.add(second)
-    both.add(first)
-    both.add(second)
-    one.merge(other)
-    assert one == both
