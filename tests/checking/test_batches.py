@@ -29,7 +29,7 @@ from autograd_conformance.known_differences.conditions.subjects import Op
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.demands import CORPUS, _demand
-from autograd_conformance.plugin.state import SESSION
+from autograd_conformance.plugin.stash import SESSION
 from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref

@@ -23,6 +23,7 @@ from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.known_differences.clauses import Clause, in_common
 from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.ops.rows.shapes import form
+from autograd_conformance.programs.editing import computation
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, region_steps
 from autograd_conformance.programs.slugs import Slug
@@ -98,6 +99,8 @@ class Check:
     """
     skipped: frozenset[str] = frozenset()
     """Slugs of the rules that the user skips: their violations are not reported, and no program counts for them."""
+    only_values: bool = False
+    """Whether programs run without their calls and other actions, since all first gradients go wrong."""
     programs: int = 0
     """Number of checked programs; two related programs count as one."""
     exercised: Counter[str] = field(default_factory=Counter)
@@ -159,6 +162,8 @@ class Check:
         match case:
             case Related():
                 self._relate(case)
+            case Drawn(program) if self.only_values:
+                self._judge(computation(program))
             case Drawn(program, reference):
                 self._judge(program, reference)
             case Program():

@@ -1,5 +1,5 @@
-"""The two exceptions with which the suite skips a test: the rule does not apply to the framework, or none of the test's
-programs can be drawn.
+"""The exceptions with which the suite skips a test: the rule does not apply to the framework, none of the test's
+programs can be drawn, or the test waits for a stage that is wholly broken.
 
 Pytest and Hypothesis both end a test at these exceptions. Any other skip is not the suite's, and says nothing about the
 framework.
@@ -18,3 +18,7 @@ class NothingDrawn(unittest.SkipTest):
     """Skips a test because no program could be drawn, although the framework claims the needed capabilities: nothing
     was tested.
     """
+
+
+class WaitsForStage(unittest.SkipTest):
+    """Skips a test because a stage that it needs is wholly broken, so that it could only show the same fault again."""

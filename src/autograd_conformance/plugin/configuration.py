@@ -12,18 +12,21 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.checking.audit.gating import Waiting
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session.records import header
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description
+from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.processes.progress import Progress
 from autograd_conformance.plugin.processes.workers import Workers
 from autograd_conformance.plugin.recording.folder import UnusableFolder
 from autograd_conformance.plugin.recording.recorder import Recorder
-from autograd_conformance.plugin.state import AUDITED, BEGAN, LIMITS, SESSION, audited, open_session, runs_suites
+from autograd_conformance.plugin.stash import AUDITED, BEGAN, LIMITS, SESSION, WAITING
+from autograd_conformance.plugin.state import audited, open_session, runs_suites
 from autograd_conformance.processes.child import HASHES, PYTHON
 from autograd_conformance.processes.termination import Termination
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -80,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"], Limits(**worker["limits"]))
+        config.stash[WAITING] = Waiting(worker["waiting"])
         config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
         session.framework.expect_description(Description.from_json(worker["description"]))
         session.framework.adopt_audit(found)
@@ -151,12 +155,13 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Sends a worker of pytest-xdist the seed, the result of the audit (which ran each op alone), the framework's
-    description, and the limits.
+    """Sends a worker of pytest-xdist the seed, the stages that wait, the result of the audit (which ran each op alone),
+    the framework's description, and the limits.
     """
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
+        node.workerinput["waiting"] = dict(gated(node.config).stages)
         node.workerinput["audited"] = audited(node.config).to_json()
         node.workerinput["description"] = session.framework.description.to_json()
         node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

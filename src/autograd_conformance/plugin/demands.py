@@ -11,7 +11,9 @@ import pytest
 from autograd_conformance.checking.budget import Demand
 from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.package.places import SUITES
-from autograd_conformance.plugin.state import SESSION, about
+from autograd_conformance.plugin.gates import gated
+from autograd_conformance.plugin.stash import SESSION
+from autograd_conformance.plugin.state import about
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.rules.stages import NUMBER, stage_of_test
@@ -45,10 +47,12 @@ def turn(item: pytest.Item) -> tuple[tuple[bool, ...], int, bool]:
 
 def _stage_number(item: pytest.Item) -> int:
     """Returns the position of a test's stage; -1 for a test that is not the suite's."""
-    if item.get_closest_marker("rule") is None:
-        return -1
-    suite = item.path.stem.removeprefix("test_")
-    return NUMBER[stage_of_test(about(item)[0], suite).name]
+    return -1 if item.get_closest_marker("rule") is None else NUMBER[stage_name(item)]
+
+
+def stage_name(item: pytest.Item) -> str:
+    """Returns the name of a test's stage."""
+    return stage_of_test(about(item)[0], item.path.stem.removeprefix("test_")).name
 
 
 def demands_of(items: Sequence[pytest.Item], framework: FrameworkUnderTest) -> list[Demand]:
@@ -137,6 +141,7 @@ def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
     if (
         framework.settings.skips.reason(rule, op)
         or framework.missing(rule)
+        or gated(item.config).reason(stage_name(item))
         or (op is not None and op not in framework.target.ops)
     ):
         return 0.0

@@ -17,7 +17,7 @@ from autograd_conformance.checking.budget import BoundedCheck
 from autograd_conformance.checking.check import Check, RuleViolated, process_end_in, violation_in
 from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.checking.session import Session
-from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn, WaitsForStage
 from autograd_conformance.failures import advisory
 from autograd_conformance.failures import record as failures
 from autograd_conformance.failures.confirmation import time_limit
@@ -25,9 +25,11 @@ from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
 from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.plugin.demands import stage_name
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
-from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
+from autograd_conformance.plugin.stash import CHECK, PLANNED, SESSION
+from autograd_conformance.plugin.state import about
 from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.foreign.text import harmless, message
@@ -37,6 +39,7 @@ from autograd_conformance.reporting.records.encoding import encode
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.terms import FailureVerdict, Outcome
 from autograd_conformance.reporting.render import text
+from autograd_conformance.rules.stages import stage_of
 
 REPORTED = 10_000
 """Largest number of characters that are kept from each end of an error report that is not plain text."""
@@ -117,6 +120,8 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
             return "pass" if programs else "not applicable", reason
         case NothingDrawn():
             return "pass" if programs else "vacuous", reason
+        case WaitsForStage():
+            return "waiting", reason
         case _ if during == "setup":
             return "skipped", reason
         case _:
@@ -168,6 +173,7 @@ def _records(
         judged=check.judged if check else 0,
         seconds=round(call.duration, 3),
         reason=reason,
+        stage=stage_name(item) if stage_name(item) != stage_of(rule).name else None,
     )
 
 

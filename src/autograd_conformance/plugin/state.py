@@ -1,5 +1,5 @@
-"""Keys under which the suite stores its state in pytest's configuration and tests; the loading of the framework, and
-the audit (which runs each op alone before the tests).
+"""Loads the framework of a run, and runs the gates of the stages and the audit (which runs each op alone) before the
+tests.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.audit.outcome import AuditResult
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import NO_NOTES, AuditCutShort, AuditFailed, audit
-from autograd_conformance.checking.budget import Budget
-from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.checking.skip_list import NO_SKIPS, MalformedSkips
@@ -30,9 +28,10 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.package.places import SUITES
+from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
-from autograd_conformance.plugin.run_plan import Plan
+from autograd_conformance.plugin.stash import AUDITED, LIMITS, SESSION
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import LOADING
@@ -40,17 +39,6 @@ from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.rules.catalogue import RULES
-
-SESSION = pytest.StashKey[Session]()
-AUDITED = pytest.StashKey[AuditResult]()
-CHECK = pytest.StashKey[Check]()
-BEGAN = pytest.StashKey[float]()
-LIMITS = pytest.StashKey[Limits]()
-BUDGET = pytest.StashKey[Budget]()
-PLANNED = pytest.StashKey[Plan]()
-NUMBER = pytest.StashKey[int]()
-LEFT_OUT = pytest.StashKey[int]()
-COLLECTED = pytest.StashKey[int]()
 
 
 def runs_suites(config: pytest.Config) -> bool:
@@ -127,8 +115,10 @@ def audited(config: pytest.Config) -> AuditResult:
     """Returns the result of the audit, which runs each op alone, once per run and in separate processes.
 
     For a mode in which compiling is expensive, the framework without the mode is audited first, and then the mode, with
-    the ops that passed.
+    the ops that passed. There is no audit if the first gradients of all ops go wrong.
     """
+    if AUDITED not in config.stash and gated(config).reason("first gradients"):
+        config.stash[AUDITED] = NOTHING_FOUND  # every op would be wrong
     if AUDITED not in config.stash:
         settings, framework = config.stash[SESSION].settings, config.stash[SESSION].framework
         name = without_mode(settings.name)

@@ -17,28 +17,21 @@ from autograd_conformance.checking.budget import BoundedCheck, Budget, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import FrameworkUnderTest, Session
-from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn, WaitsForStage
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.failures.record import unexplained
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.package.places import SUITES
-from autograd_conformance.plugin.demands import demands_of, turn
+from autograd_conformance.plugin.demands import demands_of, stage_name, turn
+from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.run_plan import Plan, functions
-from autograd_conformance.plugin.state import (
-    BUDGET,
-    CHECK,
-    COLLECTED,
-    LEFT_OUT,
-    LIMITS,
-    NUMBER,
-    PLANNED,
-    SESSION,
-    about,
-    audited,
-)
+from autograd_conformance.plugin.stash import BUDGET, CHECK, COLLECTED, LEFT_OUT, LIMITS, NUMBER, PLANNED, SESSION
+from autograd_conformance.plugin.state import about, audited
 from autograd_conformance.processes.journal import Journal
+from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.records import records
+from autograd_conformance.rules.stages import stage_of
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.randomness import pool
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
@@ -167,8 +160,8 @@ def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal: Journal) -> Iterator[Check]:
-    """The check that a test calls with each program. Skips the test if the user's list says so, or if the framework
-    does not claim something that the rule needs.
+    """The check that a test calls with each program. Skips the test if the user's list says so, if the framework does
+    not claim something that the rule needs, or if the test's stage waits.
     """
     rule, op = about(request.node)
     skipped = prepared.settings.skips.reason(rule, op)
@@ -183,6 +176,9 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
     if op is not None and op not in prepared.target.ops:
         whose = f"the device {prepared.settings.device}" if op in prepared.audited.missing else prepared.target.name
         raise NotApplicable(f"{whose} has no {op}")
+    waits = gated(request.config).reason(stage_name(request.node))
+    if waits is not None:
+        raise WaitsForStage(waits)
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
     check.on_violation = partial(_keep, request.node.nodeid, rule, op, check, request.config.stash[SESSION])
     journal.begin(request.node.nodeid, rule, op)
@@ -208,6 +204,8 @@ def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, 
 def _check(request: pytest.FixtureRequest, framework: FrameworkUnderTest, rule: str) -> Check:
     """Returns the check for a test, which ends at the test's share of the budget if the run has one."""
     check = framework.check(rule)
+    if rule == slugs.GRADIENTS_FORWARD:  # no call could work if the stage of first gradients waits
+        check.only_values = gated(request.config).reason(stage_of(slugs.GRADIENTS_GRAPH).name) is not None
     if BUDGET not in request.config.stash:
         return check
     budget, number = request.config.stash[BUDGET], request.node.stash[NUMBER]

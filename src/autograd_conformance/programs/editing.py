@@ -7,7 +7,9 @@ from dataclasses import replace
 from autograd_conformance.programs.language import (
     Apply,
     Clip,
+    Detach,
     Instruction,
+    Leaf,
     Modes,
     Optimizer,
     Program,
@@ -113,4 +115,12 @@ def pruned(program: Program, at: int) -> Program:
             gone.add(n)
     for n in sorted(gone, reverse=True):
         program = without(program, n)
+    return program
+
+
+def computation(program: Program) -> Program:
+    """Returns the program without its calls and other actions: its leaves, ops and detached values are left."""
+    for at in reversed(range(len(program))):
+        if not isinstance(program[at], Leaf | Apply | Detach):
+            program = pruned(program, at)
     return program

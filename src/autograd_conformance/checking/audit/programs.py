@@ -31,6 +31,7 @@ from autograd_conformance.programs.formats.codec import to_json
 from autograd_conformance.programs.language import Attrs, DefaultDtype, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import OTHER_DEFAULT, Draft
 from autograd_conformance.strategies.building.randomness.choices import Choices, Rarity
@@ -281,14 +282,24 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
         observation = target.observe(program)
         violation = first_violation(program, observation, target, is_advisory)
         if violation is not None and violation.op == op:
-            allowed = violation.allowed_texts()
-            observed, deviation = violation.observed_text(), category_of(violation)
-            error, signature = error_size(program, violation), signature_of(program, violation)
-            form, rule = to_json(program), violation.rule
-            return Fault(form, rule, observed, violation.at, allowed, deviation, error, signature), absent
+            return as_fault(program, violation), absent
         if is_inconclusive(*observation):
             absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
     return None, absent
+
+
+def as_fault(program: Program, violation: Violation) -> Fault:
+    """Returns a violation in a program as data that can be sent to another process."""
+    return Fault(
+        to_json(program),
+        violation.rule,
+        violation.observed_text(),
+        violation.at,
+        violation.allowed_texts(),
+        category_of(violation),
+        error_size(program, violation),
+        signature_of(program, violation),
+    )
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ from autograd_conformance.package import sources
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import folder
 
-KEPT = 32
+KEPT = 64
 """Number of results that are kept, the latest ones, each for one state of a framework, its adapter and the suite."""
 
 SOURCES = (

@@ -15,6 +15,7 @@ from autograd_conformance.processes.child import HASHES
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.stages import STAGES, stage_of
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
 
@@ -46,6 +47,7 @@ def header(framework: FrameworkUnderTest, seed: int | None, profile: str, worker
         platform=f"{platform.system()} {platform.machine()}",
         packages=_versions(),
         workers=max(1, workers),
+        stages=tuple(stage.name for stage in STAGES),
         strict=settings.strict,
         variables={**target.variables, **variables.of([HASHES])},
         environment=tuple(target.environment),
@@ -64,6 +66,7 @@ def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
             needs=tuple(sorted(need.value for need in rule.needs)),
             sources=tuple(Source(s.title, s.where) for s in rule.sources),
             absent=framework.absent(rule.slug),
+            stage=stage_of(rule.slug).name,
         )
         for rule in RULES.values()
     ]

@@ -25,7 +25,8 @@ from autograd_conformance.package.places import PLUGIN
 from autograd_conformance.plugin import pytest_internals, replay
 from autograd_conformance.plugin.pytest_internals import configure, unconfigure
 from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end_stopped
-from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
+from autograd_conformance.plugin.stash import BEGAN, SESSION
+from autograd_conformance.plugin.state import open_session, runs_suites, seed_of
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.journal import Observer, pop

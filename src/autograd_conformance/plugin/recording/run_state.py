@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.checking.audit.gating import NOTHING_WAITS
 from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.interrupted import pending
@@ -17,6 +18,7 @@ from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
 from autograd_conformance.processes.termination import Termination
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Record, Result
+from autograd_conformance.rules.stages import stage_of
 
 
 class RunState:
@@ -45,6 +47,10 @@ class RunState:
         """Pairs of a rule that a test exercised and the test's op; each pair is also there with None as its op."""
         self.known_update = Update()
         """The violations that were written to a file of known differences, and those that could not be written."""
+        self.waiting = NOTHING_WAITS
+        """The stages whose tests wait because a stage is wholly broken."""
+        self.gates: dict[str, tuple[Record, ...]] = {}
+        """The failure and the result of each wholly broken stage that no test has waited for yet."""
         self.failed_ops: set[str] = set()
         """Ops of the failures that tests found."""
 
@@ -52,12 +58,20 @@ class RunState:
         if isinstance(record, Failure) and record.op is not None:
             self.failed_ops.add(record.op)
         if isinstance(record, Result):
+            if record.verdict == "waiting":
+                self._write_gates(record)
             self.cut_short |= record.verdict == "cut short"
             self.recorded.add(record.test)
             self.tests += 1
             self.programs += record.programs
             self.exercised.update((rule, op) for rule in record.exercised for op in (None, record.op))
         self.writer.write(record)
+
+    def _write_gates(self, waiting: Result) -> None:
+        """Writes the failure of the wholly broken stage that a test waits for, unless it is written."""
+        broken = self.waiting.stages[waiting.stage or stage_of(waiting.rule).name]
+        for record in self.gates.pop(broken, ()):
+            self.write(record)
 
     def is_stopped(self) -> bool:
         """Returns whether the run was stopped, so that no more programs may run."""

@@ -20,6 +20,7 @@ from autograd_conformance.reporting.analysis.differences import (
     observed_count,
     observed_differences,
 )
+from autograd_conformance.reporting.analysis.stages import StageSummary, climb, stage_summaries
 from autograd_conformance.reporting.analysis.verdicts import MEANING_OF, THRESHOLD, VERDICTS, Exit
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.failure import Failure
@@ -112,6 +113,13 @@ class Summary:
     not say.
     """
     seconds: float | None
+    stages: tuple[StageSummary, ...] = ()
+    """What the run found out about each of its stages; empty if the records have none."""
+
+    @property
+    def climb(self) -> str:
+        """Sentence that says how far the run came, if it did not come to the end of all stages; else empty."""
+        return climb(self.stages) if any(each.state not in ("holds", "has no rule") for each in self.stages) else ""
 
     @property
     def rate(self) -> float | None:
@@ -124,6 +132,7 @@ def summarize(report: Report) -> Summary:
     differences = observed_differences(report)
     rules = tuple(_rule(rule, report, differences) for rule in report.rules)
     conclusion, sentence = _conclude(report, rules)
+    found = causes(report)
     return Summary(
         conclusion,
         sentence,
@@ -132,11 +141,12 @@ def summarize(report: Report) -> Summary:
         tuple(_family(name, rules, report) for name in dict.fromkeys(rule.family for rule in report.rules)),
         _ops(report, differences),
         entries(report),
-        causes(report),
+        found,
         report.programs,
         sum(result.left_open for result in report.results),
         _judged(report.results),
         report.footer.seconds if report.footer else None,
+        stage_summaries(report, ((each.rule.rule, each.rule.level, each.verdict) for each in rules), found),
     )
 
 
@@ -258,6 +268,9 @@ def _judge(
         return _verdict(first), shortened(first.reason or f"{first.test} gave no reason")
     if known:
         return "known difference", listed(dict.fromkeys(shortened(f"{each}", 80) for each in known), 3, by="; ")
+    waiting = [result for result in own if result.verdict == "waiting"]
+    if waiting and (len(waiting) == len(own) or exercised < _needed(own, report)):
+        return "waiting", shortened(waiting[0].reason or "a stage that its tests need is wholly broken")
     untried = sum(result.verdict == "cut short" and not result.programs for result in own)
     if untried:
         return "vacuous", f"the budget of the run ended before {untried:,} of its {counted(len(own), 'test')} began"

@@ -20,6 +20,7 @@ ORDER: tuple[Outcome, ...] = (
     "pass",
     "cut short",
     "vacuous",
+    "waiting",
     "skipped",
     "not applicable",
 )

@@ -70,6 +70,8 @@ class Header:
     packages: Mapping[str, str]
     """Versions of those packages of a fixed list (such as torch, jax, numpy and pytest) that are installed, by name."""
     workers: int
+    stages: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Names of the stages of the run, in their order."""
     strict: bool = field(default=False, metadata=LATER)
     """Whether a broken SHOULD rule, or a stale known difference, fails the run."""
     variables: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
@@ -97,6 +99,8 @@ class RuleRecord:
     sources: tuple[Source, ...] = ()
     absent: tuple[str, ...] = field(default=(), metadata=LATER)
     """Other missing requirements in words, such as an op with several results; with any, the rule does not apply."""
+    stage: str | None = field(default=None, metadata=LATER)
+    """Name of the stage to which the rule belongs, such as ``first gradients``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,10 @@ class Result:
     seconds: float
     reason: str | None = None
     """Explanation of the verdict, if it is not a pass."""
+    stage: str | None = field(default=None, metadata=LATER)
+    """Name of the test's stage, if it is not that of its rule, and of the gates (smallest programs) of a stage that is
+    wholly broken.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

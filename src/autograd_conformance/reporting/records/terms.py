@@ -24,6 +24,7 @@ Outcome = Literal[
     "cannot be told",
     "error",
     "skipped",
+    "waiting",
     "cut short",
 ]
 """Outcomes that a test can have; unlike a rule, a test can be *cut short*."""
@@ -41,6 +42,7 @@ Verdict = Literal[
     "cannot be told",
     "error",
     "skipped",
+    "waiting",
     "not reached",
     "info",
 ]

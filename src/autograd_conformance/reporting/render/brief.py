@@ -16,6 +16,8 @@ def render(report: Report) -> str:
     """The conclusion, the causes of the failures, and the families, in GitHub's Markdown."""
     summary = summarize(report)
     found = [f"### {prose(report.header.framework.title)}: {summary.conclusion}", "", prose(summary.sentence), ""]
+    if summary.climb:
+        found += [prose(summary.climb), ""]
     if not complete(report):
         found += [f"> **{prose(incomplete_notice(report))}**", ""]
     found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]

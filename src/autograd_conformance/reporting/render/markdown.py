@@ -68,7 +68,7 @@ ROWS = 130
 RULE_ROWS = 40
 """Maximum number of rows for rules that did not pass."""
 
-ASIDE: tuple[Verdict, ...] = ("vacuous", "not reached", "not applicable", "skipped", "info", "pass")
+ASIDE: tuple[Verdict, ...] = ("vacuous", "waiting", "not reached", "not applicable", "skipped", "info", "pass")
 """Verdicts whose rules a page only names, with their reasons."""
 
 FEWEST_KNOWN = 20

@@ -55,6 +55,7 @@ STYLES: dict[Verdict, str] = {
     "error": "yellow",
     "known difference": "cyan",
     "vacuous": "yellow",
+    "waiting": "yellow",
     "not reached": "yellow",
     "skipped": "",
     "not applicable": "",
@@ -63,7 +64,7 @@ STYLES: dict[Verdict, str] = {
 }
 """Colour of each verdict in the terminal."""
 
-ASIDE: tuple[Verdict, ...] = ("known difference", "vacuous", "not reached", "not applicable", "skipped")
+ASIDE: tuple[Verdict, ...] = ("known difference", "vacuous", "waiting", "not reached", "not applicable", "skipped")
 """Verdicts of whose rules the summary prints one line together: how many, and the first names."""
 
 UNREMARKABLE: tuple[Verdict, ...] = ("pass", "info")
@@ -95,6 +96,8 @@ def print_summary(
     if not complete(report):
         console.print(Text(incomplete_notice(report), "bold yellow"))
     console.print(Text.assemble((summary.conclusion.upper(), HEADLINES[summary.conclusion]), ". ", summary.sentence))
+    if summary.climb:
+        console.print(Text(summary.climb))
     for note in report.notes:
         console.print(_fact("note", note), highlight=False)
     if in_full:

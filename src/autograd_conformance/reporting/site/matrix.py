@@ -34,6 +34,7 @@ SIGNS: dict[Verdict, Sign] = {
     "error": Sign("!", "error", "the test itself failed: no verdict on the framework"),
     "vacuous": Sign("○", "vacuous", "too few programs exercised the rule: not a pass"),
     "not reached": Sign("…", "vacuous", "the run ended before the rule's tests began"),
+    "waiting": Sign("⧖", "vacuous", "a stage that the rule's tests need is wholly broken"),
     "skipped": Sign("↷", "none", "options of the run left the rule's tests out"),
     "not applicable": Sign("\N{EN DASH}", "none", "the framework does not claim the capabilities that the rule needs"),
     "info": Sign("i", "none", "reported, not judged"),
