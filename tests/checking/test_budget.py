@@ -179,7 +179,8 @@ def test_a_limited_run_reaches_its_tests_although_the_audit_does_not_end(tmp_pat
     assert seen.code == 2
     assert footer.verdict in ("cut short", "interrupted")  # on a slow machine the tests do not end, either
     assert footer.reason in ("the run's budget (--programs or --seconds) ended", "the run's time (--seconds) was over")
-    assert any("could not run alone before the tests in half of the run's time" in note for note in footer.notes)
+    left = "could not run alone before the tests in their part of the run's budget"
+    assert any(left in note for note in footer.notes)
 
 
 def test_a_budget_that_ends_in_the_audit_leaves_a_report(tmp_path: Path):
@@ -272,3 +273,32 @@ def test_a_test_whose_time_earlier_ones_of_its_stage_used_is_left_out(monkeypatc
             now += 12  # a single program takes longer than the time of a test
             budget.used(test, 1, 12)
     assert ran == [0, 2, 4, 7, 9, 10], "some tests of the first stage run until half of the time is used"
+
+
+SECONDS = "tests.frameworks.adapters.broken:Seconds"
+
+
+def test_a_slow_framework_ends_with_a_verdict_on_the_first_stages(tmp_path: Path):
+    seen = run(tmp_path, "suites", "--seconds=120", "-n1", framework=SECONDS)
+    footer = seen.report.footer
+    assert footer is not None
+    assert seen.code == 2 and footer.cut_in_audit is None and footer.programs > 8
+    first, second, *_ = summarize(seen.report).stages
+    assert first.state in ("holds", "holds so far") and second.state in ("holds", "holds so far")
+    assert summarize(seen.report).climb.startswith("Stage")
+
+
+def test_a_slow_frameworks_ops_run_in_batches_the_usual_ones_first():
+    began = time.monotonic()
+    found = audit(SECONDS, "cpu", ("float64", "float32"), 60, False, slow=True, until=began + 300)
+    assert {op: note.outcome for op, note in found.notes.items()} == dict.fromkeys(Tiny.ops, "fine")
+    assert found.found.programs < 20, "two batches, and an op that cannot be in one"
+
+
+def test_the_audit_leaves_programs_for_the_tests():
+    whole = audit("examples.tiny_adapter:Tiny", "cpu", ("float64",), 60, False, Limits(10_000))
+    most = whole.found.programs // 2
+    part = audit("examples.tiny_adapter:Tiny", "cpu", ("float64",), 60, False, Limits(10_000), most=most)
+    assert 0 < part.found.programs <= most
+    assert 0 < len(part.notes) < len(whole.notes), "the ops that it did not come to are untried"
+    assert all(note == whole.notes[op] for op, note in part.notes.items())

@@ -88,3 +88,12 @@ def test_what_needs_a_broken_stage_waits_for_the_first_one() -> None:
     assert {*waiting_for(frozenset({"forward values"}))} == {*NUMBER}
     both = waiting_for(frozenset({"first gradients", "hooks"}))
     assert both["hooks"] == "first gradients", "hooks could not work without gradients"
+
+
+def test_the_documentation_lists_the_stages() -> None:
+    page = (ROOT / "docs" / "reading_a_report.md").read_text()
+    for number, stage in enumerate(STAGES, 1):
+        needs = ", ".join(f"{NUMBER[name] + 1}" for name in stage.needs)
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {number} | {stage.name} |"))
+        assert row.endswith(f"| {needs} |")
+        assert all(name in row for name in (*stage.rules, *stage.families, *stage.suites))

@@ -15,9 +15,9 @@ seconds that are reserved; at most half of the run's seconds are.
 """
 
 
-AUDITED = 0.5
-"""The fraction of a run's remaining seconds after which the audit, which runs each op alone, ends, so that tests
-run, too.
+AUDITED, AUDITED_SLOWLY = 0.5, 0.2
+"""The fraction of a run's remaining seconds or programs after which the audit, which runs each op alone, ends, so that
+tests run, too; and that of the seconds if a single program takes so long that the framework cannot bear many.
 """
 
 YOUNG = 60.0
@@ -67,11 +67,18 @@ class Limits:
         """Returns the number of seconds until the deadline of the tests; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
-    @property
-    def audit_until(self) -> float:
-        """The time on the monotonic clock at which the audit ends if it begins now; infinity without a deadline."""
+    def audit_until(self, slow: bool) -> float:
+        """Returns the time on the monotonic clock at which the audit ends if it begins now; infinity without a
+        deadline. `slow`: a single program takes so long that the framework cannot bear many.
+        """
         seconds = self.seconds_left()
-        return math.inf if seconds is None else time.monotonic() + AUDITED * seconds
+        part = AUDITED_SLOWLY if slow else AUDITED
+        return math.inf if seconds is None else time.monotonic() + part * seconds
+
+    @property
+    def audit_programs(self) -> int | None:
+        """The number of programs after which the audit ends; None without a limit of programs."""
+        return None if self.programs is None else math.ceil(AUDITED * self.programs)
 
     @property
     def limited(self) -> bool:

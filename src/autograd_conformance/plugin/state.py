@@ -139,6 +139,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
+    slow = session.process.slow and config.stash[LIMITS].seconds_left() is not None
     limits, but = config.stash[LIMITS], but | session.settings.skips.ops
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
@@ -151,7 +152,8 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     try:
         found, notes = audit(
             name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits, kept,
-            jobs if limits.programs is None else min(1, left), but, described, limits.audit_until,
+            jobs if limits.programs is None else min(1, left), but, described, limits.audit_until(slow),
+            limits.audit_programs, slow,
         )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
@@ -160,7 +162,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
         if limits.programs is None:
             store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
-    if notes != kept:
+    if notes != kept and not slow:  # else ops ran in batches, without their higher derivatives
         store.keep(notes)
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)

@@ -1,4 +1,4 @@
-"""What a run says about its stages, and rules that wait."""
+"""The sentence about the stages of a run, and rules that wait."""
 
 from __future__ import annotations
 

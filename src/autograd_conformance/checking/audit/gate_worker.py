@@ -1,4 +1,4 @@
-"""Runs the gates of the stages, their smallest programs, in a process of their own, since a program may end or hang it.
+"""Runs the gates of the stages, their smallest programs, in a separate process, since a program may end or hang it.
 
 The process notes each program before it runs, and its outcome afterwards. If the process dies, another one continues
 after the program that was running.
@@ -36,7 +36,7 @@ END = "end"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the process needs to know."""
+    """The framework whose gates run, and how."""
 
     framework: str
     """The framework, by a name that `frameworks.loading.registry.load` accepts."""

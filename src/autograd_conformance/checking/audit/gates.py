@@ -1,6 +1,6 @@
 """The gates of a run: the smallest programs of each stage, which run before the tests.
 
-A stage is wholly broken if all its gates go wrong, in whatever op and form. Its first failure is then told once, and
+A stage is wholly broken if all its gates go wrong, in whatever op and form. Its first failure is then reported once, and
 the tests of the stage, and of those that need it, wait. One right program is enough to open a stage.
 """
 

@@ -42,6 +42,15 @@ from autograd_conformance.strategies.building import alphabet
 PLACES = 4
 """Number of frames of a traceback that an error message names."""
 
+FEW = 4
+"""Number of ops in a batch if a single program takes long."""
+
+USUAL = (
+    "multiply", "add", "sum", "exp", "negative", "subtract", "sin", "mean", "matmul", "mm", "relu", "tanh", "sigmoid",
+    "divide", "reshape", "transpose", "log", "sqrt", "cos", "square", "add_scalar", "clone",
+)  # fmt: skip
+"""Ops that come first if a single program takes long: those that drawn programs need most."""
+
 SPENT = 94
 """Exit code of an audit process that used up the run's budget of programs."""
 
@@ -70,6 +79,8 @@ class Request:
     """Index of the part: part 0 of 2 has every second op, from the first."""
     shares: int = 1
     """Number of parts."""
+    slow: bool = False
+    """Whether a single program takes so long that ops run in small batches, the usual ops first, in one dtype."""
 
 
 class Counting:
@@ -107,12 +118,12 @@ def audit_share(folder: Path, request: Request) -> None:
     notes = OpNotes(folder)
     counting = Counting(folder, math.inf if request.programs is None else request.programs)
     limit = request.timeout if parse(request.framework) is None else request.timeout * 1.5 + LOADING
-    costly = False
+    in_batches = False
 
     def before(program: Program) -> None:
         counting.before(program)
         notes.before(program)
-        if costly:  # an op, or a batch, may compile several regions, and has this time for each
+        if in_batches:  # an op, or a batch, may compile several regions, and has this time for each
             faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
 
     target = open_target(request.framework, request.device, before, request.timeout, scaled_timeout)
@@ -120,12 +131,15 @@ def audit_share(folder: Path, request: Request) -> None:
         why := describe_difference(Description.from_json(request.description), target, "the audit")
     ):
         raise AdapterError(why)
-    costly = target.programs_each > 0
+    in_batches = target.programs_each > 0 or request.slow
     everything = alphabet_of(target, dtypes)
     alphabet.use(everything)
     left_out = {*noted, *request.but}
     ops = [op for op in everything.ops[request.number :: request.shares] if op not in left_out]
-    if costly:
+    if request.slow:
+        ops = together(_usual_first(ops), target, dtypes[:1], notes, noted, FEW)
+        counting.keep()
+    elif in_batches:
         ops = together(ops, target, dtypes, notes, noted)
     for op in ops:
         faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
@@ -157,15 +171,25 @@ def describe_error(error: BaseException) -> str:
     return " ".join(f"{type_of(error)}: {message(error)} ({places}){rebound_note()}".split())
 
 
+def _usual_first(ops: Sequence[str]) -> list[str]:
+    """Returns the ops in an order in which the most usual ones come first."""
+    return [*(op for op in USUAL if op in ops), *(op for op in ops if op not in USUAL)]
+
+
 def together(
-    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: OpNotes, noted: Collection[str]
+    ops: Sequence[str],
+    target: Target,
+    dtypes: Sequence[str],
+    notes: OpNotes,
+    noted: Collection[str],
+    most: int = GROUP,
 ) -> list[str]:
-    """Runs ops in batches, and returns the ops that have to run alone. If a batch ended a process, all ops of the batch
-    have to.
+    """Runs ops in batches of at most `most`, and returns those that have to run alone. If a batch ended a process, all
+    ops of the batch have to.
     """
     left: list[str] = []
-    for at in range(0, len(ops), GROUP):
-        group = ops[at : at + GROUP]
+    for at in range(0, len(ops), most):
+        group = ops[at : at + most]
         named = f"{TOGETHER}{group[0]}"
         if named in noted:
             left += group

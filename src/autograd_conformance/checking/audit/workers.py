@@ -67,19 +67,22 @@ def audit(
     but: frozenset[str] = frozenset(),
     description: Description | None = None,
     until: float = math.inf,
+    most: int | None = None,
+    slow: bool = False,
 ) -> Audit:
     """Runs each op of a framework alone, and returns how many times it can be differentiated; third derivatives only
     with `thrice`.
 
     `timeout` is the number of seconds for one op, or for each program if compiling is expensive. `limits` are those of
-    the whole run; raises `AuditCutShort` if the audit exceeds them. At the time `until`, on the monotonic clock, the
-    audit ends; the ops that are not finished then have no notes in its result. The ops with notes in `kept` do not run
-    again, and the ops of `but` not at all. `jobs` processes run the others. Each process has to load a framework with
-    the same `description`.
+    the whole run; raises `AuditCutShort` if the audit exceeds them. At the time `until`, on the monotonic clock, or
+    after `most` programs, the audit ends; the ops that are not finished then have no notes in its result. If a single
+    program takes long (`slow`), ops run in batches, and alone only where a batch fails. The ops with notes in `kept` do
+    not run again, and the ops of `but` not at all. `jobs` processes run the others. Each process has to load a
+    framework with the same `description`.
     """
     request = Request(
-        name, device, dtypes, timeout, thrice, limits.programs, sorted(but),
-        None if description is None else description.to_json(), shares=jobs,
+        name, device, dtypes, timeout, thrice, limits.programs if most is None else most, sorted(but),
+        None if description is None else description.to_json(), shares=jobs, slow=slow,
     )  # fmt: skip
     with TemporaryDirectory() as folder, ExitStack() as ending:
         shares = [AuditWorker(replace(request, number=k), Path(folder) / str(k), kept) for k in range(jobs)]
@@ -95,13 +98,26 @@ def audit(
                     break
                 time.sleep(POLL)
         except AuditCutShort as error:  # the note of an op that is not right may not be final
+            if error.budget == "programs" and most is not None:
+                return _ended(shares, kept)
             noted = _finished(shares)
             error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
             found_so_far = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             error.found = replace(found_so_far, cut=error.budget)
             raise
-        found = dict(kept) | (_finished(shares) if is_over else _noted(shares))
-        programs = sum(programs_run(share.folder) for share in shares)
+        return _ended(shares, kept) if is_over else _audit(shares, dict(kept) | _noted(shares))
+
+
+def _ended(shares: Sequence[AuditWorker], kept: Mapping[str, Note]) -> Audit:
+    """Returns the result of several processes that were ended before all of their ops had run."""
+    for share in shares:
+        share.stop()
+    return _audit(shares, dict(kept) | _finished(shares))
+
+
+def _audit(shares: Sequence[AuditWorker], found: Mapping[str, Note]) -> Audit:
+    """Returns the result that the notes about each op make."""
+    programs = sum(programs_run(share.folder) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(AuditResult.of(outcomes, faults(found)), programs=programs), found)
 

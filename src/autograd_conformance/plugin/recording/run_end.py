@@ -266,9 +266,9 @@ class RunEnd:
 
 
 def _untried(audited: AuditResult) -> Iterator[str]:
-    """Yields a note about the ops that the audit, which runs each op alone, had no time to run."""
+    """Yields a note about the ops that the audit, which runs each op alone, had no time or no programs to run."""
     if audited.untried:
         yield (
-            f"{counted(len(audited.untried), 'op')} could not run alone before the tests in half of the run's time "
-            "(--seconds), so only the tests of these ops use them"
+            f"{counted(len(audited.untried), 'op')} could not run alone before the tests in their part of the run's "
+            "budget (--programs or --seconds), so only the tests of these ops use them"
         )

@@ -1,4 +1,4 @@
-"""What a run says about each of its stages, from forward values to sequences, in one sentence."""
+"""The state of each stage of a run, from forward values to sequences, and a sentence about all of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = Literal[
     "is undecided",
     "has no rule",
 ]
-"""What a run found out about a stage. `holds`: each MUST rule that applies was tested enough and holds. `holds so far`:
+"""State of a stage after a run. `holds`: each MUST rule that applies was tested enough and holds. `holds so far`:
 some programs were right, but some rules had too few or none. `is undecided`: no program could be judged. `is wholly
 broken`: all smallest programs of it go wrong. `has no rule`: no MUST rule of it applies.
 """
@@ -35,7 +35,7 @@ broken`: all smallest programs of it go wrong. `has no rule`: no MUST rule of it
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """What a run found out about one stage."""
+    """Summary of one stage of a run."""
 
     number: int
     """Position of the stage in the run, from 1."""

@@ -114,11 +114,11 @@ class Summary:
     """
     seconds: float | None
     stages: tuple[StageSummary, ...] = ()
-    """What the run found out about each of its stages; empty if the records have none."""
+    """Summary of each stage of the run; empty if the records have none."""
 
     @property
     def climb(self) -> str:
-        """Sentence that says how far the run came, if it did not come to the end of all stages; else empty."""
+        """Sentence that says how far the run got, if some stage does not hold; else empty."""
         return climb(self.stages) if any(each.state not in ("holds", "has no rule") for each in self.stages) else ""
 
     @property

@@ -74,7 +74,7 @@ VERDICTS = (
     VerdictMeaning("known difference", "the framework breaks the rule only in ways that its list of known differences names"),
     VerdictMeaning("vacuous", f"fewer than {THRESHOLD} programs exercised the rule, or the run's budget ended before one of its tests began. This is not a pass: run more programs (`--hypothesis-profile=standard`) or support more ops", prevents_verdict=True),
     VerdictMeaning("not reached", "the run ended before the rule's tests began", prevents_verdict=True),
-    VerdictMeaning("waiting", "a stage of the run that the rule's tests need is wholly broken, which is a failure of its own: the tests could only show it again", prevents_verdict=True),
+    VerdictMeaning("waiting", "a stage of the run that the rule's tests need is wholly broken, which is a separate failure: the tests could only show it again", prevents_verdict=True),
     VerdictMeaning("skipped", "options of the run left the rule's tests out, or a plugin skipped them"),
     VerdictMeaning("not applicable", "the framework does not claim [a capability that the rule needs](capabilities.md), or has no op for its programs; the reason names it", applicable=False),
     VerdictMeaning("info", "the rule is reported, not judged", all=False, applicable=False),
