@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import batches as together
 from autograd_conformance.checking.audit.batches import check_all, passing_in_batch
+from autograd_conformance.checking.audit.gating import NOTHING_WAITS
 from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.workers import audit
@@ -29,7 +30,7 @@ from autograd_conformance.known_differences.conditions.subjects import Op
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.demands import CORPUS, _demand
-from autograd_conformance.plugin.stash import SESSION
+from autograd_conformance.plugin.stash import SESSION, WAITING
 from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
@@ -233,7 +234,9 @@ def test_rules_that_are_tested_come_before_what_is_many(
         """Draws 50 times."""
 
     def first(*fixtures: str, alike: int, rule: str = "gradients/op") -> float:
-        item = _item(path=CORPUS.parent, obj=test, fixturenames=fixtures, rule=rule)
+        config = SimpleNamespace(stash={WAITING: NOTHING_WAITS})
+        path = CORPUS.parent / "test_any.py"
+        item = _item(path=path, obj=test, fixturenames=fixtures, rule=rule, config=config)
         return _demand(item, session, alike).first  # type: ignore[arg-type]
 
     assert first("check", "op", alike=200) == of_many

@@ -18,6 +18,7 @@ from autograd_conformance.programs.editing import computation
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Leaf
 from autograd_conformance.rules.stages import NUMBER
+from evaluation.mutants.accumulation import AddsTwice
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.broken import NoBackward, Overwrites, OverwritesNumbers, SilentHooks
 from tests.frameworks.adapters.wrong import Scalars, Single
@@ -73,6 +74,15 @@ def test_all_gates_of_a_wholly_broken_stage_go_wrong(adapter: Adapter, stage: st
 def test_a_stage_that_is_broken_in_one_form_has_a_right_gate() -> None:
     bad, number = wrong(OverwritesNumbers())["accumulation and clearing"]
     assert 0 < bad < number
+
+
+def test_a_gate_that_breaks_a_rule_of_another_stage_breaks_no_stage() -> None:
+    target = InProcess(AddsTwice())
+    for program in gates_of("accumulation and clearing", target, "float64"):
+        violation = violation_of(program, target)
+        assert violation is not None and violation.rule.startswith("gradients/")
+        assert not GATES["accumulation and clearing"].is_broken_by(violation)
+        assert GATES["first gradients"].is_broken_by(violation)
 
 
 def test_only_several_gates_that_all_go_wrong_break_a_stage() -> None:

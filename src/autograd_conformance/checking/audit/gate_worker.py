@@ -55,7 +55,9 @@ class GateNote(NamedTuple):
     number: int = 0
     """Position of the gate in its stage."""
     outcome: Literal["begun", "right", "wrong", "undecided"] = "right"
-    """`begun`: it runs, or the process ended while it ran."""
+    """`begun`: it runs, or the process ended while it ran. `undecided`: an error may be the adapter's, or the program
+    breaks a rule of another stage.
+    """
     fault: dict[str, Any] | None = None
     """The violation, or the program that is running, as JSON data."""
     seconds: float = 0.0
@@ -120,9 +122,10 @@ def _outcome(note: GateNote, program: Program, target: Target, running: Fault) -
         return note._replace(outcome="undecided")
     took = time.monotonic() - began
     violation = first_violation(program, observation, target, is_advisory)
-    if violation is not None:
+    if violation is not None and GATES[note.stage].is_broken_by(violation):
         return note._replace(outcome="wrong", fault=asdict(as_fault(program, violation)), seconds=took)
-    return note._replace(outcome="undecided" if is_inconclusive(*observation) else "right", seconds=took)
+    is_right = violation is None and not is_inconclusive(*observation)
+    return note._replace(outcome="right" if is_right else "undecided", seconds=took)
 
 
 if __name__ == "__main__":

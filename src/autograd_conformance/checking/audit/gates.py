@@ -1,7 +1,7 @@
 """The gates of a run: the smallest programs of each stage, which run before the tests.
 
-A stage is wholly broken if all its gates go wrong, in whatever op and form. Its first failure is then reported once, and
-the tests of the stage, and of those that need it, wait. One right program is enough to open a stage.
+A stage is wholly broken if all its gates go wrong, in whatever op and form. Its first failure is then reported once,
+and the tests of the stage, and of those that need it, wait. One right program is enough to open a stage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import replaced
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Backward, Grad, Instruction, Leaf, Literal, Program
-from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.programs.slugs import Family, Slug, family
+from autograd_conformance.rules.violations.violation import Violation
 
 C = Capability
 NUMBER = "a = leaf 2; b = multiply a a; backward b"
@@ -36,6 +37,15 @@ class Gates:
     """Programs of which each shows that the stage works, in the suite's notation."""
     needs: Capability | None = None
     """A capability without which the stage has no gates, besides those that the programs need."""
+    others: tuple[Family, ...] = ()
+    """Further families of rules that the programs break if the stage does not work, besides that of `rule`."""
+
+    def is_broken_by(self, violation: Violation) -> bool:
+        """Returns whether a violation in a gate shows that the stage does not work: it is of the stage's own rules, or
+        a legal call raised. Any other violation has another cause, which the tests find.
+        """
+        legal = violation.rule == slugs.ERRORS_LEGAL_RETURNS
+        return legal or family(Slug(violation.rule)) in (family(self.rule), *self.others)
 
 
 GATES: dict[str, Gates] = {
@@ -63,6 +73,7 @@ GATES: dict[str, Gates] = {
             SMALLEST[C.FUNCTIONAL].text,
             "a = leaf [1, 2]; b = negative a; c = grad b wrt a with [1, 2]",
         ),
+        others=(slugs.ACCUMULATION, slugs.FUNCTIONAL),
     ),
     "accumulation and clearing": Gates(
         slugs.ACCUMULATION_ADDS,
@@ -93,6 +104,7 @@ GATES: dict[str, Gates] = {
             "a = leaf 2; no_grad: b = multiply a a; c = multiply a b; backward c",
             "a = leaf [1, 2]; no_grad: b = negative a; c = add a b; backward c with [1, 1]",
         ),
+        others=(slugs.MODES,),
     ),
     "writes and views": Gates(
         slugs.WRITES_VALUE,
@@ -120,12 +132,14 @@ GATES: dict[str, Gates] = {
             "a = leaf 2; b = multiply a a; c = grad b wrt a",
             SMALLEST[C.ANY_INPUTS].text,
         ),
+        others=(slugs.FUNCTIONAL,),
     ),
     "optimizers and networks": Gates(
         slugs.OPTIMIZERS_FORMULA,
         (
             f"{NUMBER}; step a sgd lr=0.125",
             STEPPED,
+            f"{NEGATED}; step a sgd lr=0.125",
             f"{CALLED}; step a adam lr=0.125",
         ),
     ),

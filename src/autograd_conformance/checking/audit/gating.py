@@ -1,6 +1,7 @@
 """Runs the gates of the stages before the tests, in separate processes, and finds the stages that are wholly broken.
 
-The main process does this once, and sends the result to the workers, so that the decision is the same with any number of workers.
+The main process does this once, and sends the result to the workers, so that the decision is the same with any number
+of workers.
 """
 
 from __future__ import annotations
