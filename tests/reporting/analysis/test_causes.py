@@ -207,6 +207,25 @@ def test_wrong_numbers_of_different_ops_stay_apart() -> None:
     assert together(numbers("sin"), numbers("sin", test="t")) == [[0, 1]]
 
 
+def test_a_diagnosis_of_a_counted_failure_is_not_put_down_to_its_op() -> None:
+    diagnosed = replace(NUMBERS, diagnosis="current values")
+    counted = [
+        failed("writes/error-or-recorded", OTHER, op, signature=diagnosed, counted=True) for op in ("selu", "sigmoid")
+    ]
+    single = replace(NUMBERS, meaning="numbers in float64 as exact as in float32")
+    own, other = found(numbers("selu", signature=single), *counted)
+    assert {own.op, other.op} == {"selu", None}
+    assert {len(own.failures), len(other.failures)} == {1, 2}
+
+
+def test_a_diagnosis_of_an_op_that_is_wrong_anyway_may_be_an_accident() -> None:
+    diagnosed = replace(NUMBERS, diagnosis="cotangent ignored")
+    ignored = failed("gradients/cotangent", OTHER, "batch_norm", signature=diagnosed, diagnosis="it was ignored")
+    assert together(numbers("batch_norm"), ignored) == [[0, 1]]
+    company = failed("gradients/cotangent", OTHER, "sin", "batch_norm", signature=diagnosed, diagnosis="it was ignored")
+    assert together(numbers("batch_norm"), company) == [[0], [1]]
+
+
 def test_nan_at_operands_of_0_is_one_cause_over_ops() -> None:
     one, two = (numbers(op, signature=AT_ZERO) for op in ("hypot", "norm"))
     assert together(one, two, numbers("sin")) == [[0, 1], [2]]

@@ -158,11 +158,16 @@ def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
         if about is not None and failure.rule in about.rules:
             return failure.op
     used = ops(failure.program)
-    if failure.diagnosis is not None:
+    if _is_diagnosed(failure):
         return next((op for op in used if used == {op} and _explains(faulty.get((op, symptom)))), None)
     is_alone = failure.op is None and failure.signature is not None and len(used) == 1
     tried = sorted(used) if failure.verdict in ("crash", "timeout") or is_alone else failure.cured
     return next((op for op in tried if (op, symptom) in faulty), None)
+
+
+def _is_diagnosed(failure: Failure) -> bool:
+    """Whether a failure has a diagnosis; the text is missing if the failure was only counted."""
+    return failure.diagnosis is not None or (failure.signature is not None and failure.signature.diagnosis is not None)
 
 
 def _explains(op: FaultyOp | None) -> bool:
@@ -182,7 +187,7 @@ def _blamed(failure: Failure) -> str | None:
     """
     family, what = failure.rule.partition("/")[0], failure.deviation.what if failure.deviation else ""
     is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
-    if family not in FORMULAS or not is_gradient or failure.diagnosis is not None:
+    if family not in FORMULAS or not is_gradient or _is_diagnosed(failure):
         return None
     used = [step["op"] for step in _steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
@@ -194,14 +199,14 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
     general, op = signature_key(failure), responsible_op(failure, faulty)
     symptom, deviation = symptom_of(failure), failure.deviation
-    is_accident = failure.diagnosis is not None and op is not None and _explains(faulty[op, symptom])
+    is_accident = _is_diagnosed(failure) and op is not None and _explains(faulty[op, symptom])
     if general is not None and not is_accident:
         yield general
         return
     blamed = _blamed(failure)
     if blamed is not None and deviation is not None:
         yield "blamed", blamed, failure.verdict, deviation.what.partition(", ")[0]
-    if len(failure.cured) > 1 and failure.diagnosis is None:
+    if len(failure.cured) > 1 and not _is_diagnosed(failure):
         yield "together", failure.rule, frozenset(failure.cured), symptom
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom
