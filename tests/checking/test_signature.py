@@ -21,6 +21,7 @@ from autograd_conformance.rules.violations.shared import (
     Flag,
     GradientForm,
     HookNotCalled,
+    NoGradient,
     OwnMemory,
     Place,
     ResultShape,
@@ -143,6 +144,27 @@ def test_flags_memory_and_hooks_are_general_and_differ() -> None:
     flag, other = signature(Flag(True), Flag(False)), signature(Flag(False), Flag(True))
     assert flag.general and other.general and flag != other
     assert signature(OwnMemory(), OwnMemory()).general and signature(HookNotCalled(), ExpectedReturn()).general
+
+
+def test_a_missing_gradient_is_apart_after_what_may_cut_the_graph() -> None:
+    def missing(text: str) -> Signature:
+        given = program(text)
+        violation = Violation(
+            "accumulation/first",
+            len(given) - 1,
+            NoGradient(),
+            (Allowed(RightGradient(Place.LEAF), "accumulation/first"),),
+        )
+        return signature_of(given, violation)
+
+    plain = missing(SINE)
+    assert plain == missing(SQRT) and plain.general
+    cut = missing("a = leaf [1, 2]; b = square a; c = square b; detach_ b; backward c with [1, 1]")
+    second = missing(
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1] create=True; c = held a; backward c with [1, 1]"
+    )
+    assert len({plain, cut, second}) == 3
+    assert "create_graph" in (second.got or "")
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------

@@ -15,12 +15,14 @@ from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
     Backward,
+    BackwardCall,
     Grad,
     InPlace,
     Leaf,
     Program,
     Ref,
     Shape,
+    ZeroGrad,
 )
 from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.own_numpy import np
@@ -39,7 +41,14 @@ from autograd_conformance.rules.violations.observed import (
     ValueMemory,
 )
 from autograd_conformance.rules.violations.pairs import CallFailed, OutcomesDiffer, SumsDiffer, ValuesDiffer
-from autograd_conformance.rules.violations.shared import Flag, GradientForm, ResultDtype, ResultShape, Strides
+from autograd_conformance.rules.violations.shared import (
+    Flag,
+    GradientForm,
+    NoGradient,
+    ResultDtype,
+    ResultShape,
+    Strides,
+)
 from autograd_conformance.rules.violations.violation import Violation
 
 NAN_AT_ZERO = "NaN where an operand is 0"
@@ -122,8 +131,23 @@ def _difference(program: Program, violation: Violation) -> _Difference:
             return _Difference(None, None, False)
         case ValueMemory(_, of_gradient):
             return _Difference("memory of a gradient" if of_gradient else "memory of a value", None, True)
+        case NoGradient():
+            return _Difference(_special(program, violation.at), None, True)
         case _:  # the kind of difference says it all
             return _Difference(None, None, True)
+
+
+def _special(program: Program, at: int) -> str | None:
+    """Returns the kinds of the instructions before a failing one that are no plain ops and calls: a gradient may be
+    missing because of each of them. None if there are none.
+    """
+    found = set()
+    for step in program.instructions[:at]:
+        if isinstance(step, BackwardCall) and step.create_graph:
+            found.add("create_graph")
+        elif not isinstance(step, (Leaf, Apply, Backward, Grad, ZeroGrad)):
+            found.add(INSTRUCTIONS[type(step)].word)
+    return ", ".join(sorted(found)) or None
 
 
 def _first(expected: Sequence[Expected], of: type, field: str) -> str | None:
