@@ -35,8 +35,8 @@ class Entry:
             if not self.known.ended:
                 return f"observed in {programs}"
             if self.known.ended == self.known.seen:
-                return f"observed in {programs}, which could not be judged any further"
-            return f"observed in {programs}; {self.known.ended:,} of them could not be judged any further"
+                return f"observed in {programs}; what they did afterwards was not checked"
+            return f"observed in {programs}; what {self.known.ended:,} of them did afterwards was not checked"
         if self.stale:
             programs = counted(self.programs, "program")
             return f"stale: not observed in {programs}; remove it from the file of known differences"
