@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograd_conformance.reporting.analysis.causes import Cause, causes
-from autograd_conformance.reporting.records.failure import Confirmation
+from autograd_conformance.reporting.records.failure import Confirmation, Signature
 from autograd_conformance.reporting.render import issue
 from tests.reporting.miniatures import BROKEN, FAILURE, HEADER, unescaped
 
@@ -45,3 +45,18 @@ def test_a_message_cannot_break_the_text() -> None:
     evil = replace(FAILURE, observed="<b>\x1b[31m|", script="'''\n```\n'''")
     page = issue.render(causes(replace(BROKEN, failures=(evil,)))[0], HEADER)
     assert "\x1b" not in page and r"\<b\>" in page and "````python\n'''\n```\n'''\n````" in page
+
+
+def test_a_cause_of_several_ops_names_the_fault_and_all_of_them() -> None:
+    raised = "raised an error that the adapter's `classify` does not know (ValueError: Expected 3D input (got 2D))"
+    signature = Signature(stage="apply", general=True, got="v", meaning="an operand without a batch")
+    one = replace(FAILURE, rule="errors/legal-returns", op="max_pool1d", diagnosis=None, observed=raised)
+    two = replace(one, op="avg_pool1d")
+    page = unescaped(
+        issue.render(Cause((replace(one, signature=signature), replace(two, signature=signature))), HEADER)
+    )
+    assert page.startswith("# an operand without a batch, in 2 ops\n")
+    assert "It is the same in 2 ops: " in page and "max" in page and "avg" in page
+    alone = unescaped(issue.render(Cause((one,)), HEADER))
+    assert "max" in alone.splitlines()[0] and ": raised ValueError: Expected 3D input (got 2D)\n" in alone
+    assert "**Observed**: raised ValueError: Expected 3D input (got 2D)\n" in alone and "classify" not in alone

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.error_size import error_size
@@ -30,7 +29,6 @@ from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.known_differences import Known
-from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.package.places import SUITES
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
@@ -83,11 +81,11 @@ def _explained(
         return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)
     case = with_confirmed_cause(_reduced_case(found, session.framework.known))
     violation = case.violation
-    path = file or _replay_file(case.form, session, violation.rule, test)
+    path = file or replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
     return Failure(
         verdict=verdict,
-        **_rule_fields(violation.rule),
+        **rule_fields(violation.rule),
         test=test,
         op=violation.op,
         program=case.form,
@@ -117,10 +115,10 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
     """Makes the record of a violation in the program in which it was found, neither reduced nor explained."""
     violation, related, dialect = broken.violation, broken.related, broken.target.dialect
     form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
-    path = _replay_file(form, session, violation.rule, test)
+    path = replay_file(form, session, violation.rule, test)
     return Failure(
         verdict=verdict,
-        **_rule_fields(violation.rule),
+        **rule_fields(violation.rule),
         test=test,
         op=violation.op,
         program=form,
@@ -152,12 +150,12 @@ def _related_failure(case: Case, test: str, session: Session, verdict: FailureVe
     """Makes the record of two related programs whose results differ."""
     violation, dialect, related = case.violation, case.dialect, case.pair
     form = relations_codec.to_json(related)
-    path = file or _replay_file(form, session, violation.rule, test)
+    path = file or replay_file(form, session, violation.rule, test)
     command = replay_command(session, path)
     separate = relations.separate_cases(case)
     return Failure(
         verdict=verdict,
-        **_rule_fields(violation.rule),
+        **rule_fields(violation.rule),
         test=test,
         program=form,
         at=violation.at,
@@ -182,11 +180,11 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
     describes the ending.
     """
     form, dialect = codec.to_json(entry.program), session.framework.target.dialect
-    path = _replay_file(form, session, entry.rule, entry.test)
+    path = replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
-        **_rule_fields(entry.rule),
+        **rule_fields(entry.rule),
         test=entry.test,
         op=entry.op,
         program=form,
@@ -200,58 +198,6 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
         signature=signature_of_ending(entry.program, entry.op),
         base=base_of(entry.program),
         groups=groups(entry.program, session.framework.target),
-    )
-
-
-def audit_failure(op: str, fault: Fault, session: Session, broken: RuleViolated | None = None) -> Failure:
-    """Makes the record of an op that the check of each op before the tests found wrong and that no test could show. Its
-    program is not reduced.
-
-    `broken` is the violation in another run of the program. With it, the record has the expected and observed values,
-    the error with its bound, the votes, and a script that prints them.
-    """
-    plain = _plain_audit_failure(op, fault, session)
-    if broken is None or broken.violation.rule != fault.rule or session.process.is_over():
-        return plain
-    try:
-        case = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
-        return replace(
-            plain,
-            at=broken.violation.at,
-            why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
-            error=error_size(broken.program, broken.violation),
-            votes=votes(case),
-            diagnosis=broken.violation.diagnosis_text(),
-            script=script(case),
-        )
-    except Exception:  # a bug of the suite: the failure is true all the same
-        return plain
-
-
-def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
-    """Makes the record of a fault that the audit found, from the facts that the audit kept."""
-    program, dialect = codec.from_json(fault.program, VOCABULARY), session.framework.target.dialect
-    test = f"audit[{op}]"
-    path = _replay_file(dict(fault.program), session, fault.rule, test)
-    command = replay_command(session, path)
-    return Failure(
-        verdict="fail" if fault.at is not None else "crash",
-        **_rule_fields(fault.rule),
-        test=test,
-        op=op,
-        program=fault.program,
-        at=fault.at,
-        observed=fault.observed,
-        allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
-        code="\n".join(code(program, dialect)),
-        script=listing(program, session.framework.target, fault.at),
-        replay=str(path),
-        command=command,
-        error=fault.error,
-        deviation=fault.deviation,
-        signature=fault.signature or signature_of_ending(program, op),
-        base=base_of(program),
-        groups=groups(program, session.framework.target),
     )
 
 
@@ -276,7 +222,7 @@ def replay_command(session: Session, path: Path) -> str:
     return shlex.join([command, *framework, *device, f"--replay={path}"])
 
 
-def _rule_fields(slug: str) -> dict[str, Any]:
+def rule_fields(slug: str) -> dict[str, Any]:
     """Returns the fields of a failure record that depend on the rule alone: slug, level, sentence and sources."""
     rule = RULES[slug]
     return {
@@ -287,7 +233,7 @@ def _rule_fields(slug: str) -> dict[str, Any]:
     }
 
 
-def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
+def replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
     """Writes a replay file, with the program, its rule, its framework and its seed, and returns its path."""
     framework = {"name": session.framework.target.name, "version": session.framework.target.version}
     about = {"rule": rule, "framework": framework, "seed": session.settings.seed}

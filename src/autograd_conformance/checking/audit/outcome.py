@@ -25,6 +25,22 @@ themselves.
 
 
 @dataclass(frozen=True, slots=True)
+class FaultyValue:
+    """The value or gradient that a fault is about, as text, so that it can be reported without running again."""
+
+    name: str
+    """Name of the value in the program's text."""
+    is_gradient: bool
+    """Whether it is the gradient that the value holds."""
+    got: str = ""
+    """The observed numbers; empty if the fault is not about numbers."""
+    want: str = ""
+    """The expected numbers."""
+    exact: str = ""
+    """The expected numbers with all digits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """The violation of one op that ran alone, with a program that shows it and is not shrunk."""
 
@@ -44,11 +60,13 @@ class Fault:
     """Size of the numerical error; None if the violation is not about numbers."""
     signature: Signature | None = None
     """The fault as data; None if the process ended."""
+    value: FaultyValue | None = None
+    """The faulty value; None if the fault is an error."""
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:
         """Returns the fault that `asdict` turned into JSON data."""
-        types = {"deviation": Category, "error": ErrorSize, "signature": Signature}
+        types = {"deviation": Category, "error": ErrorSize, "signature": Signature, "value": FaultyValue}
         return cls(**{name: types[name](**value) if value and name in types else value for name, value in form.items()})
 
 

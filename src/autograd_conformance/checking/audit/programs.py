@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
 from autograd_conformance.checking.audit.joining import to_run_alone
-from autograd_conformance.checking.audit.outcome import AuditResult, Fault, Outcome
+from autograd_conformance.checking.audit.outcome import AuditResult, Fault, FaultyValue, Outcome
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.checking.error_size import error_size
@@ -28,9 +28,12 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted
 from autograd_conformance.programs.formats.codec import to_json
-from autograd_conformance.programs.language import Attrs, DefaultDtype, Literal, Program, Ref, Shape
+from autograd_conformance.programs.formats.text import names
+from autograd_conformance.programs.language import Attrs, Backward, DefaultDtype, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.prose import shown_distinct
+from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import OTHER_DEFAULT, Draft
@@ -299,7 +302,21 @@ def as_fault(program: Program, violation: Violation) -> Fault:
         category_of(violation),
         error_size(program, violation),
         signature_of(program, violation),
+        _faulty_value(program, violation),
     )
+
+
+def _faulty_value(program: Program, violation: Violation) -> FaultyValue | None:
+    """Returns the value or gradient that a violation is about; None if it is about neither."""
+    is_call = isinstance(program[violation.at], Backward)
+    subject = violation.subject or (None if is_call else Ref(violation.at))
+    if subject is None or isinstance(violation.observed, RaisedError):
+        return None
+    name, got, want = names(program)[subject], violation.got, violation.want
+    if got is None or want is None:
+        return FaultyValue(name, is_call)
+    observed, expected = shown_distinct(got, want)
+    return FaultyValue(name, is_call, observed, expected, repr(np.asarray(want).tolist()))
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:

@@ -17,8 +17,8 @@ from autograd_conformance.checking.audit.outcome import AuditResult, Fault
 from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session.records import now
 from autograd_conformance.claims.records import claim_records, limited_case_runner
+from autograd_conformance.failures.audited import audit_failure
 from autograd_conformance.failures.confirmation.time_limit import confirm
-from autograd_conformance.failures.record import audit_failure
 from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.known_update import update
 from autograd_conformance.plugin.recording.run_state import RunState

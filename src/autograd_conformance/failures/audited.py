@@ -1,0 +1,105 @@
+"""Makes failure records of ops that the check of each op in isolation found wrong, and that no test could show."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from autograd_conformance.checking.audit.outcome import Fault
+from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.checking.error_size import error_size
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.signature import base_of, signature_of_ending
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.counted import deadline
+from autograd_conformance.failures.evidence.votes import votes
+from autograd_conformance.failures.listing import groups, listing
+from autograd_conformance.failures.record import replay_command, replay_file, rule_fields
+from autograd_conformance.failures.script import script
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
+from autograd_conformance.rules.explanation.explain import explain
+
+ALIKE = 3
+"""The least number of right digits of wrong numbers that are printed with all digits."""
+
+
+def audit_failure(op: str, fault: Fault, session: Session, broken: RuleViolated | None = None) -> Failure:
+    """Makes the record of an op that the check of each op before the tests found wrong and that no test could show. Its
+    program is not reduced.
+
+    `broken` is the violation in another run of the program. With it, the record has the expected and observed values,
+    the error with its bound, the votes, and a script that prints them.
+    """
+    plain = _plain_audit_failure(op, fault, session)
+    if broken is None or broken.violation.rule != fault.rule or session.process.is_over():
+        return plain
+    try:
+        case = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
+        return replace(
+            plain,
+            at=broken.violation.at,
+            why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
+            error=error_size(broken.program, broken.violation),
+            votes=votes(case),
+            diagnosis=broken.violation.diagnosis_text(),
+            script=script(case),
+        )
+    except Exception:  # a bug of the suite: the failure is true all the same
+        return plain
+
+
+def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
+    """Makes the record of a fault that the audit found, from the facts that the audit kept."""
+    program, dialect = codec.from_json(fault.program, VOCABULARY), session.framework.target.dialect
+    test = f"audit[{op}]"
+    path = replay_file(dict(fault.program), session, fault.rule, test)
+    command = replay_command(session, path)
+    return Failure(
+        verdict="fail" if fault.at is not None else "crash",
+        **rule_fields(fault.rule),
+        test=test,
+        op=op,
+        program=fault.program,
+        at=fault.at,
+        observed=fault.observed,
+        allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
+        code="\n".join(code(program, dialect)),
+        why=_audit_why(fault),
+        script=_audit_script(program, fault, session),
+        replay=str(path),
+        command=command,
+        error=fault.error,
+        deviation=fault.deviation,
+        signature=fault.signature or signature_of_ending(program, op),
+        base=base_of(program),
+        groups=groups(program, session.framework.target),
+    )
+
+
+def _audit_why(fault: Fault) -> tuple[ExplanationStep, ...]:
+    """Returns the expected and the observed numbers of a fault; nothing if it is not about numbers."""
+    value = fault.value
+    if value is None or not value.want or fault.at is None:
+        return ()
+    what = f"the gradient of {value.name}" if value.is_gradient else value.name
+    return (ExplanationStep(fault.at + 1, f"{what} has to be {value.want}, but it is {value.got}."),)
+
+
+def _audit_script(program: Program, fault: Fault, session: Session) -> str:
+    """Returns the program up to the failing line as a script that prints the faulty value and the expected one."""
+    target, value = session.framework.target, fault.value
+    dialect = target.dialect
+    if fault.at is None or value is None or dialect is None:
+        return listing(program, target, fault.at)
+    what = dialect.gradient.format(leaf=value.name) if value.is_gradient else value.name
+    in_full = dialect.in_full if fault.error is not None and (fault.error.digits or 0) >= ALIKE else ""
+    printed = in_full.format(value=what) if in_full else what
+    is_code = value.exact and not {"nan", "inf"} & set(re.findall(r"[a-z]+", value.exact))
+    expected = value.exact if is_code else repr(value.want or (fault.allowed[0][0] if fault.allowed else ""))
+    head = "it has to be " if value.want else "allowed:      "
+    shown = (f'print("{what} is      ", {printed})', f'print("{head}", {expected})')
+    return listing(program.upto(fault.at + 1), target, fault.at) + "\n".join(shown) + "\n"
