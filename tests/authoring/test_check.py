@@ -13,7 +13,7 @@ import torch
 
 from autograd_conformance.authoring import command
 from autograd_conformance.authoring.check import Blame, Remark, check
-from autograd_conformance.authoring.templates import empty
+from autograd_conformance.checking.soundness.templates import empty
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from autograd_conformance.authoring import templates
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.check import judgement_of
+from autograd_conformance.checking.soundness.printed_code import problems
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
 from autograd_conformance.frameworks.adapter import Target
@@ -89,8 +89,8 @@ def _templates(target: Target) -> Iterator[Remark]:
     if target.dialect is None:
         yield Remark(Blame.NOTE, "dialect", "there is none: failures are printed in the suite's notation")
         return
-    for name, needed in templates.empty(target.dialect, frozenset(target.capabilities)):
-        yield Remark(Blame.ADAPTER, f"template {name}", f"it is empty, but printed code needs it, for {needed}")
+    for problem in problems(target):
+        yield Remark(Blame.ADAPTER, problem.about, problem.text)
 
 
 def _judged(
@@ -135,6 +135,8 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
     except ENDED as error:
         yield Remark(Blame.EITHER, about, f"in its printed code, {error.how}", _code(program, target))
         return
+    except SyntaxError:
+        return  # it is told with the templates
     except Exception as error:
         text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
         yield Remark(Blame.ADAPTER, about, text, _code(program, target))

@@ -25,6 +25,7 @@ from autograd_conformance.plugin.processes.progress import Progress
 from autograd_conformance.plugin.processes.workers import Workers
 from autograd_conformance.plugin.recording.folder import UnusableFolder
 from autograd_conformance.plugin.recording.recorder import Recorder
+from autograd_conformance.plugin.sound_adapter import refuse_if_unsound
 from autograd_conformance.plugin.stash import AUDITED, BEGAN, LIMITS, SESSION, WAITING
 from autograd_conformance.plugin.state import audited, open_session, runs_suites
 from autograd_conformance.processes.child import HASHES, PYTHON
@@ -118,6 +119,7 @@ def _as_controller(config: pytest.Config) -> None:
     limits = Limits.of(option.programs, option.seconds, config.stash.get(BEGAN, time.monotonic()))
     config.stash[SESSION] = session = open_session(config, "main", limits)
     config.stash[LIMITS] = limits
+    refuse_if_unsound(config, session)
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)

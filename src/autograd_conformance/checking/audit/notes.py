@@ -21,6 +21,9 @@ END = "end"
 TOGETHER = "together: "
 """Prefix of the name in a note about a batch of ops, before the name of the batch's first op."""
 
+CONTRACT = "contract: "
+"""Prefix of the name in a note about the smallest program of a capability, before the capability's name."""
+
 PROGRAMS = "programs"
 """File beside the notes with the number of programs that ran."""
 
@@ -54,8 +57,8 @@ def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
 
 
 def of_ops(found: Mapping[str, Note]) -> dict[str, Note]:
-    """Returns the notes about single ops, without those about batches and the end."""
-    return {op: note for op, note in found.items() if op != END and not op.startswith(TOGETHER)}
+    """Returns the notes about single ops, without those about batches, capabilities and the end."""
+    return {op: note for op, note in found.items() if op != END and not op.startswith((TOGETHER, CONTRACT))}
 
 
 class OpNotes:

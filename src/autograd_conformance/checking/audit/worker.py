@@ -13,16 +13,28 @@ import faulthandler
 import math
 import os
 import traceback
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from autograd_conformance.checking.audit.batches import GROUP, passing_in_batch
-from autograd_conformance.checking.audit.notes import END, PROGRAMS, TOGETHER, Note, OpNotes, latest, programs_run
+from autograd_conformance.checking.audit.notes import (
+    CONTRACT,
+    END,
+    PROGRAMS,
+    TOGETHER,
+    Note,
+    OpNotes,
+    latest,
+    programs_run,
+)
 from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.known_answers import judge_error
+from autograd_conformance.checking.soundness import contracts
+from autograd_conformance.checking.soundness.contracts import Faults
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
@@ -90,13 +102,21 @@ class Counting:
 
     def __init__(self, folder: Path, most: float) -> None:
         self.path, self.most = folder / PROGRAMS, most
+        self.counts = True
         self.programs = programs_run(folder)
 
     def before(self, program: Program) -> None:
         """Counts a program that is about to run; ends the process with `SPENT` if the program is one too many."""
-        self.programs += 1
+        self.programs += self.counts
         if self.programs > self.most:
             os._exit(SPENT)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Counts no programs inside."""
+        self.counts = False
+        yield
+        self.counts = True
 
     def keep(self) -> None:
         """Stores the count for a later process of the same part."""
@@ -134,6 +154,11 @@ def audit_share(folder: Path, request: Request) -> None:
     in_batches = target.programs_each > 0 or request.slow
     everything = alphabet_of(target, dtypes)
     alphabet.use(everything)
+    faults = Faults(folder)
+    if request.number == 0 and not costly:
+        with counting.paused():
+            call_methods(target, notes, noted, faults, scaled_timeout(limit))
+        faults.refuse()  # before the ops spend the run's time
     left_out = {*noted, *request.but}
     ops = [op for op in everything.ops[request.number :: request.shares] if op not in left_out]
     if request.slow:
@@ -141,16 +166,29 @@ def audit_share(folder: Path, request: Request) -> None:
         counting.keep()
     elif in_batches:
         ops = together(ops, target, dtypes, notes, noted)
-    for op in ops:
+    for op in takewhile(lambda _: not faults.are_many, ops):
         faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
         notes.write(Note(op, "begun"))
-        with suppress(*ENDED):  # the framework's own process ended: the op is lost, and the audit continues
+        with suppress(*ENDED), faults:  # if the framework's own process ended, the op is lost, and the audit continues
             for outcome, fault in outcomes(op, target, dtypes, request.thrice):
                 notes.write(Note(op, outcome, fault=None if fault is None else asdict(fault)))
         counting.keep()
+    faults.refuse()
     if why := judge_error():
         raise AdapterError(f"{target.name}: {why}")
     notes.write(Note(END, "fine"))
+
+
+def call_methods(target: Target, notes: OpNotes, noted: Collection[str], faults: Faults, seconds: float) -> None:
+    """Runs the smallest program of each capability, and collects the faults of the adapter's methods. A program that
+    ended a process, which has a note, does not run again.
+    """
+    for capability, program in contracts.programs(target):
+        if f"{CONTRACT}{capability}" not in noted:
+            faulthandler.dump_traceback_later(seconds, exit=True)
+            notes.write(Note(f"{CONTRACT}{capability}", "begun"))
+            with suppress(*ENDED), faults:
+                target.observe(program)
 
 
 def describe_failure(error: BaseException, form: Mapping[str, Any]) -> str:

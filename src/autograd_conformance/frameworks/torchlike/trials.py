@@ -7,7 +7,6 @@ A feature that fails in another way is there, and the rules judge it.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from inspect import isroutine
 from traceback import extract_tb, walk_tb
@@ -16,14 +15,13 @@ from types import ModuleType
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.frameworks.probing.simplest_calls import simplest_calls
 from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
-from autograd_conformance.ops.modules import TABLE
-from autograd_conformance.ops.modules.module import Module
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
+from autograd_conformance.ops.rows.row import Op
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -110,28 +108,6 @@ def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------
-
-Call = tuple[tuple[Shape, ...], Attrs]
-"""The shapes of the operands and the attributes of a call of an op."""
-
-
-def simplest_calls(op: Op) -> Iterator[Call]:
-    """Yields the calls of an op that are tried, simplest first, until one works."""
-    if op.name in TABLE:
-        yield from _module_calls(TABLE[op.name])
-        return
-    for first in op.fresh or ((2,),):
-        for rest in rest_of(op, first) if size(first) and op.accepts(first) else ():
-            yield (first, *rest), choices_of(op, (first, *rest))[0]
-            return
-
-
-def _module_calls(module: Module) -> Iterator[Call]:
-    """Yields calls of a module on operands of one element, in three and four dimensions."""
-    settings, one = dict(module.whole), defaultdict[str, int](lambda: 1)
-    own = tuple(shape for _, shape in module.parameters(settings, one))
-    for first in ((1, 1, 1), (1, 1, 1, 1)):
-        yield (first, *(shape for _, shape in module.further(settings, one, first)), *own), module.whole
 
 
 def operands_of(op: Op, shapes: Sequence[Shape], dtype: str) -> Iterator[np.ndarray]:

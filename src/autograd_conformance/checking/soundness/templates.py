@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability as C
 
-ALWAYS = ("prelude", "tensor", "ops", "gradient")
+ALWAYS = ("prelude", "tensor", "ops")
 """The templates that every program needs."""
 
 NEEDED: Mapping[C, tuple[str, ...]] = {
-    C.IMPERATIVE: ("backward",),
-    C.MULTIPLE_ROOTS: ("backward_many",),
+    C.IMPERATIVE: ("backward", "gradient"),
     C.RETAIN: ("retain",),
     C.DETACH: ("detach",),
     C.ZERO_TO_NONE: ("clear_to_none",),
     C.ZERO_TO_ZEROS: ("clear_to_zeros",),
     C.CREATES_IN_LEAVES: ("create", "held"),
     C.ASSIGNS: ("assign", "held"),
-    C.OPTIMIZERS: ("step", "optimizers"),
+    C.OPTIMIZERS: ("step",),
     C.MAKES_OPTIMIZERS: ("optimizer", "step_again", "clear"),
     C.GROUPS: ("group",),
     C.CLIPS: ("clips",),
@@ -30,8 +29,6 @@ NEEDED: Mapping[C, tuple[str, ...]] = {
     C.RETAINS_GRAD: ("retain_grad",),
     C.HOOKS: ("hook", "effects", "remove_hook"),
     C.ACCUMULATED_HOOKS: ("accumulated_hook", "remove_hook"),
-    C.UNUSED: ("unused",),
-    C.MATERIALIZES: ("materialize",),
     C.DEFAULT_DTYPE: ("default_dtype",),
     C.COUNTS_SAVED: ("saved",),
 }
@@ -47,7 +44,16 @@ def empty(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, s
         for name in names if capability in capabilities else ():
             if not getattr(dialect, name):
                 yield name, capability.name
-    if C.FUNCTIONAL in capabilities and not (dialect.grad or dialect.vjp):
-        yield "grad", C.FUNCTIONAL.name
+    if {C.IMPERATIVE, C.MULTIPLE_ROOTS} <= capabilities and not dialect.backward_many:
+        yield "backward_many", C.MULTIPLE_ROOTS.name
+    if C.FUNCTIONAL in capabilities and not dialect.vjp:
+        yield from _of_grad(dialect, capabilities)
     if {C.WRITES, C.DETACH} <= capabilities and not dialect.detach_in_place:
         yield "detach_in_place", f"{C.WRITES.name} and {C.DETACH.name}"
+
+
+def _of_grad(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, str]]:
+    """Yields the empty templates of a call that returns gradients and is given no function."""
+    for name, capability in (("grad", C.FUNCTIONAL), ("unused", C.UNUSED), ("materialize", C.MATERIALIZES)):
+        if capability in capabilities and not getattr(dialect, name):
+            yield name, capability.name
