@@ -12,6 +12,7 @@ from autograd_conformance.authoring import new_adapter
 from autograd_conformance.authoring.check import Blame, Remark, check
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.numpylike.adapter import NumpyLike
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
@@ -51,7 +52,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="autograd-conformance", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     probe = commands.add_parser("probe", help="find out by trying which features a framework has")
-    probe.add_argument("--write", metavar="FILE", help="write what is missing to a file, for torch-like:MODULE@FILE")
+    probe.add_argument(
+        "--write",
+        metavar="FILE",
+        help="write what is missing to a file, for torch-like:MODULE@FILE or numpy-like:MODULE@FILE",
+    )
     one = commands.add_parser("check", help="check an adapter in seconds: each op once, each capability once")
     for each in (probe, one):
         each.add_argument("name", metavar="NAME", help="the framework, as --framework takes it")
@@ -73,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 def _probe(target: Target, file: str | None) -> int:
     """Prints which features a framework has; writes the missing ones of a torch-like framework to a file."""
     adapter = target.adapter if isinstance(target, InProcess) else None
-    whys = adapter.findings.capabilities if isinstance(adapter, TorchLike) else {}
+    whys = adapter.findings.capabilities if isinstance(adapter, TorchLike | NumpyLike) else {}
     print(f"{target.name} {target.version}: dtypes {', '.join(target.dtypes)}")
     print(
         f"ops: {len({*target.ops} & APPLIED)} of {len(APPLIED)}; in-place ops: {len({*target.writes})} of {len(WRITES)}"
@@ -83,14 +88,14 @@ def _probe(target: Target, file: str | None) -> int:
         print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {_why(capability, has, whys)}")
     for note in target.notes:
         print(f"note: {note}")
-    if isinstance(adapter, TorchLike):
+    if isinstance(adapter, TorchLike | NumpyLike):
         for table in ("ops", "writes", "modules", "optimizers"):
             for name, why in getattr(adapter.findings, table).items():
                 print(f"{'missing':<12} {name:<18} {why}")
     if file is not None:
-        if not isinstance(adapter, TorchLike):
-            raise UnknownFramework("--write needs torch-like:MODULE in this Python environment")
-        Path(file).write_text(to_toml(adapter.findings, file), encoding="utf-8")
+        if not isinstance(adapter, TorchLike | NumpyLike):
+            raise UnknownFramework("--write needs torch-like:MODULE or numpy-like:MODULE in this Python environment")
+        Path(file).write_text(to_toml(adapter.findings, file, adapter.like), encoding="utf-8")
         print(f"written to {file}")
     return Exit.PASSED
 

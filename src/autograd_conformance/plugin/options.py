@@ -43,8 +43,9 @@ def add_options(parser: pytest.Parser) -> None:
         "--framework",
         default="torch",
         metavar="NAME",
-        help=f"what to test: {names}, torch-like:MODULE for a module with PyTorch's interface, your own adapter as "
-        "package.module:factory, or 'remote: COMMAND' for a program that speaks the protocol of docs/protocol.md "
+        help=f"what to test: {names}, torch-like:MODULE for a module with PyTorch's interface, numpy-like:MODULE for "
+        "one with NumPy's that differentiates functions, your own adapter as package.module:factory, or 'remote: "
+        "COMMAND' for a program that speaks the protocol of docs/protocol.md "
         "(default: torch)",
     )
     group.addoption(

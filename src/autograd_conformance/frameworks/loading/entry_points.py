@@ -58,6 +58,7 @@ class Entry:
 
 LIKE = {
     "torch-like": Entry("torch-like", "autograd_conformance.frameworks.torchlike.adapter:TorchLike", OURS),
+    "numpy-like": Entry("numpy-like", "autograd_conformance.frameworks.numpylike.adapter:NumpyLike", OURS),
 }
 """Adapters of any module with a known interface, which the user names: ``torch-like:candle``."""
 

@@ -58,6 +58,8 @@ class TorchLike(TorchInterface):
     """The name of the framework's module, for a subclass."""
     path: ClassVar[str] = ""
     """The file of findings that a subclass uses; empty: they are found by trying."""
+    like: ClassVar[str] = "torch-like"
+    """The word before the module's name in the name of the framework."""
 
     def __init__(self, module: str = "", path: str = "", device: str = "cpu") -> None:
         super().__init__()
@@ -68,7 +70,7 @@ class TorchLike(TorchInterface):
         for part in ("nn", "nn.utils", "optim", "autograd", "linalg", "special", "func"):
             attempt(importlib.import_module, f"{name}.{part}")  # some frameworks import them only when asked
         self.device, self.packages, self.name = device, (name.partition(".")[0],), name
-        self.version = _version(self.torch, name)
+        self.version = version(self.torch, name)
         prelude = f"import {name} as torch"
         self.dialect = dialect(
             prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
@@ -158,7 +160,8 @@ def _unknown(gradient: Tensor) -> None:
     """Returns None, the identity of gradients that cannot be distinguished."""
 
 
-def _version(module: ModuleType, name: str) -> str:
+def version(module: ModuleType, name: str) -> str:
+    """Returns the version of a module, or of the package that has it."""
     own = getattr(module, "__version__", None)
     if isinstance(own, str) and own:
         return own

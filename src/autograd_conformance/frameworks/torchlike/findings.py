@@ -14,7 +14,7 @@ Reasons = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Findings:
-    """The features that a framework with PyTorch's interface lacks. All others of the suite's tables count as there."""
+    """The features that a framework with a known interface lacks. All others of the suite's tables count as there."""
 
     name: str
     version: str
@@ -31,13 +31,13 @@ TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name
 
 HEAD = """# The features that {name} {version} lacks, found by trying. All others count as there, and are tested.
 # Delete a line to have something tested all the same; add one, with a reason, to leave something out. Then type
-#     pytest -n auto --framework=torch-like:{name}@{file}
+#     autograd-conformance --framework={like}:{name}@{file}
 """
 
 
-def to_toml(found: Findings, file: str) -> str:
+def to_toml(found: Findings, file: str, like: str = "torch-like") -> str:
     """Returns the text of the file of the findings, whose name is `file`."""
-    lines = [HEAD.format(name=found.name, version=found.version, file=file)]
+    lines = [HEAD.format(like=like, name=found.name, version=found.version, file=file)]
     lines += [f"name = {json.dumps(found.name)}", f"version = {json.dumps(found.version)}"]
     for table in TABLES:
         lines += ["", f"[{table}]"]

@@ -38,6 +38,10 @@ REFUSALS = re.compile(
 )
 """The words of messages about something that a framework does not have, or about the signature of a call."""
 
+OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
+"""The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
+"""
+
 BACKWARD = ("backward", "grad")
 """The methods of adapters that differentiate, and the functions of frameworks that they call."""
 
@@ -69,6 +73,7 @@ def refusal(error: BaseException) -> str | None:
             # is a parameter group that a program gave, which an optimizer without groups takes for a tensor
             says = (
                 isinstance(obj, ModuleType | type | dict)
+                or OF_A_MODULE.match(str(error)) is not None
                 or _innermost(error).startswith("<")
                 or "Tensor" in type(obj).__name__
             )
