@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,17 +12,22 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_conformance.authoring import command
+from autograd_conformance.authoring import command, new_adapter
 from autograd_conformance.authoring.check import Blame, Remark, check
+from autograd_conformance.authoring.found import UNCLAIMED, UNKNOWN, findings_of
 from autograd_conformance.checking.soundness.templates import empty
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.known_differences import known
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.target import InProcess, open_target
+from autograd_conformance.frameworks.torchlike.findings import TABLES
+from autograd_conformance.known_differences import known, read
 from autograd_conformance.ops.catalogue import ROWS
+from autograd_conformance.package.address import repository
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
+from evaluation import address
 from examples.tiny_adapter import Tiny
 
 
@@ -171,23 +177,59 @@ def test_probe_prints_claims_and_writes_what_is_missing(tmp_path: Path, capsys: 
 
 # -- new-adapter -------------------------------------------------------------------------------------------------------
 
+TORCH_LIKE = "torch-like:tests.frameworks.torchlike.partial"
+NUMPY_LIKE = "numpy-like:tests.frameworks.numpylike.partial"
 
-def test_a_new_adapter_of_a_torch_like_framework_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    words = ["new-adapter", "my-frame", "--module", "tests.frameworks.torchlike.partial", "--folder", str(tmp_path)]
-    assert command.main(words) == 0
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+
+@pytest.mark.parametrize(
+    ("name", "words", "lacks"),
+    [
+        ("my-torch", ["my-torch", "--module", "tests.frameworks.torchlike.partial"], "tan"),
+        ("my-numpy", ["my-numpy", "--module", "tests.frameworks.numpylike.partial"], "tan"),
+        ("tests.frameworks.torchlike.partial", [TORCH_LIKE, "--framework-python", sys.executable], "cosh"),
+    ],
+)
+def test_a_new_adapter_of_a_framework_with_a_known_interface_is_ready(
+    name: str, words: list[str], lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    assert command.main(["new-adapter", *words, "--folder", str(tmp_path)]) == 0
+    assert "Next: autograd-conformance check " in capsys.readouterr().out
+    (adapter,) = tmp_path.glob("*_adapter.py")
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
         "conformance.yml",
-        "my-frame.toml",
-        "my_frame_adapter.py",
-    ]
+        f"{name}.toml",
+        f"{name}.findings.toml",
+        adapter.name,
+    }
+    assert all(len(line) <= 88 for line in adapter.read_text().splitlines() if "partial" not in line)
     monkeypatch.syspath_prepend(tmp_path)
-    import my_frame_adapter  # type: ignore[import-not-found]
+    made = getattr(importlib.import_module(adapter.stem), new_adapter.kind_of(name))()
+    assert made.name == words[-1].partition(":")[2] or made.name.startswith("tests.frameworks.")
+    assert lacks not in made.ops
+    assert made.path == str(tmp_path / f"{name}.findings.toml")
+    assert read(tmp_path / f"{name}.toml") == ()
 
-    assert my_frame_adapter.MyFrame().name == "tests.frameworks.torchlike.partial"
+
+def test_the_workflow_installs_the_suite_from_its_repository(tmp_path: Path):
+    assert command.main(["new-adapter", TORCH_LIKE, "--folder", str(tmp_path)]) == 0
+    text = (tmp_path / ".github" / "workflows" / "conformance.yml").read_text()
+    assert f'pip install . "autograd-conformance @ git+{repository()}"' in text
+    assert repository() == address.address()
 
 
-def test_a_new_adapter_of_another_framework_has_all_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_address_is_set_in_all_pages_at_once():
+    text = "clone https://github.com/OWNER/suite; uses: OWNER/suite@REVISION"
+    after = address.changed(text, "https://github.com/OWNER/suite", "https://github.com/me/mine")
+    assert after == "clone https://github.com/me/mine; uses: me/mine@REVISION"
+    for path in address.SHOWN:
+        assert "OWNER" not in path.read_text().replace(address.address().removeprefix(address.HOST), "")
+
+
+def test_a_new_adapter_of_another_framework_has_all_methods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     assert command.main(["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]) == 0
+    assert "math has no tensors as PyTorch has them" in capsys.readouterr().out
     monkeypatch.syspath_prepend(tmp_path)
     import thing_adapter  # type: ignore[import-not-found]
 
@@ -195,8 +237,27 @@ def test_a_new_adapter_of_another_framework_has_all_methods(tmp_path: Path, monk
         thing_adapter.Thing().leaf([1.0], True)
 
 
+@pytest.mark.parametrize("name", ["numpy-like:math", "torch-like:math"])
+def test_a_framework_without_the_interface_that_was_named_is_refused(name: str, tmp_path: Path):
+    assert command.main(["new-adapter", name, "--folder", str(tmp_path)]) == 10
+    assert not [*tmp_path.iterdir()]
+
+
+def test_another_word_before_the_module_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert command.main(["new-adapter", "jax-like:math", "--folder", str(tmp_path)]) == 4
+    assert "write NAME, or one of torch-like:MODULE, numpy-like:MODULE" in capsys.readouterr().err
+
+
 def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]
     assert command.main(words) == 0
     assert command.main(words) == 4
     assert "is there already; nothing was written" in capsys.readouterr().err
+
+
+def test_what_a_framework_in_another_process_lacks_is_found_without_reasons():
+    here, there = open_target(TORCH_LIKE), open_target(served(TORCH_LIKE, sys.executable, None))
+    one, other = findings_of(here), findings_of(there)
+    assert all({*getattr(one, table)} == {*getattr(other, table)} for table in TABLES)
+    assert {*other.ops.values()} == {UNKNOWN}
+    assert findings_of(InProcess(Tiny())).capabilities["HOOKS"] == UNCLAIMED

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autograd_conformance.authoring import new_adapter
 from autograd_conformance.authoring.check import Blame, Remark, check
+from autograd_conformance.authoring.found import findings_of
+from autograd_conformance.authoring.new_adapter import Probed
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
-from autograd_conformance.frameworks.numpylike.adapter import NumpyLike
+from autograd_conformance.frameworks.loading.entry_points import LIKE
+from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import InProcess, open_target
-from autograd_conformance.frameworks.torchlike.adapter import TorchLike
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.frameworks.torchlike.findings import to_toml
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, known, read
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
@@ -34,10 +35,10 @@ def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     try:
         if options.command == "new-adapter":
-            return _new_adapter(options.name, options.module or options.name, Path(options.folder))
+            return _new_adapter(options.name, options.module, options.framework_python, Path(options.folder))
         target = open_target(served(options.name, options.framework_python, None), options.device)
         if options.command == "probe":
-            return _probe(target, options.write)
+            return _probe(options.name, target, options.write)
         files = [entry for path in options.known for entry in read(path)]
         return _check(target, files if options.known else known(target.name))
     except (UnknownFramework, FileExistsError, MalformedKnownDifferences) as error:
@@ -58,15 +59,16 @@ def _parser() -> argparse.ArgumentParser:
         help="write what is missing to a file, for torch-like:MODULE@FILE or numpy-like:MODULE@FILE",
     )
     one = commands.add_parser("check", help="check an adapter in seconds: each op once, each capability once")
+    new = commands.add_parser("new-adapter", help="write an adapter, a file of known differences and a CI workflow")
+    for each in (probe, one, new):
+        each.add_argument("--framework-python", metavar="PATH", help="the interpreter in which the framework is")
     for each in (probe, one):
         each.add_argument("name", metavar="NAME", help="the framework, as --framework takes it")
-        each.add_argument("--framework-python", metavar="PATH", help="the interpreter in which the framework is")
         each.add_argument("--device", default="cpu", help="the device (default: cpu)")
     one.add_argument(
         "--known", type=Path, action="append", default=[], metavar="FILE", help="known differences, which are left out"
     )
-    new = commands.add_parser("new-adapter", help="write an adapter, a file of known differences and a CI workflow")
-    new.add_argument("name", metavar="NAME", help="the framework's name")
+    new.add_argument("name", metavar="NAME", help="the framework's name, torch-like:MODULE or numpy-like:MODULE")
     new.add_argument("--module", help="the module to import (default: NAME)")
     new.add_argument("--folder", default=".", help="where the files are written (default: the current folder)")
     return parser
@@ -75,29 +77,36 @@ def _parser() -> argparse.ArgumentParser:
 # -- probe ------------------------------------------------------------------------------------------------------------
 
 
-def _probe(target: Target, file: str | None) -> int:
-    """Prints which features a framework has; writes the missing ones of a torch-like framework to a file."""
-    adapter = target.adapter if isinstance(target, InProcess) else None
-    whys = adapter.findings.capabilities if isinstance(adapter, TorchLike | NumpyLike) else {}
+def _probe(name: str, target: Target, file: str | None) -> int:
+    """Prints which features a framework has; writes the missing ones to a file, if `name` is a module with a known
+    interface.
+    """
+    found = findings_of(target)
     print(f"{target.name} {target.version}: dtypes {', '.join(target.dtypes)}")
-    print(
-        f"ops: {len({*target.ops} & APPLIED)} of {len(APPLIED)}; in-place ops: {len({*target.writes})} of {len(WRITES)}"
-    )
+    print(_there(target))
     for capability in Capability:
         has = capability in target.capabilities
-        print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {_why(capability, has, whys)}")
+        why = _why(capability, has, found.capabilities)
+        print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {why}")
     for note in target.notes:
         print(f"note: {note}")
-    if isinstance(adapter, TorchLike | NumpyLike):
-        for table in ("ops", "writes", "modules", "optimizers"):
-            for name, why in getattr(adapter.findings, table).items():
-                print(f"{'missing':<12} {name:<18} {why}")
+    for table in ("ops", "writes", "modules", "optimizers") if name.partition(":")[0] in LIKE else ():
+        for missing, why in getattr(found, table).items():
+            print(f"{'missing':<12} {missing:<18} {why}")
     if file is not None:
-        if not isinstance(adapter, TorchLike | NumpyLike):
-            raise UnknownFramework("--write needs torch-like:MODULE or numpy-like:MODULE in this Python environment")
-        Path(file).write_text(to_toml(adapter.findings, file, adapter.like), encoding="utf-8")
+        like = name.partition(":")[0]
+        if like not in LIKE:
+            raise UnknownFramework(f"--write needs one of {', '.join(f'{each}:MODULE' for each in LIKE)}")
+        Path(file).write_text(to_toml(found, file, like), encoding="utf-8")
         print(f"written to {file}")
     return Exit.PASSED
+
+
+def _there(target: Target) -> str:
+    """Returns how many ops and in-place ops a framework has, in words."""
+    ops = f"{len({*target.ops} & APPLIED)} of {len(APPLIED)} ops"
+    writes = len({*target.writes}) if Capability.WRITES in target.capabilities else 0
+    return f"{ops}, {writes} of {len(WRITES)} in-place ops"
 
 
 def _why(capability: Capability, has: bool, whys: Mapping[str, str]) -> str:
@@ -149,25 +158,35 @@ def _places(names: Sequence[str]) -> str:
 # -- new-adapter ------------------------------------------------------------------------------------------------------
 
 
-def _new_adapter(name: str, module: str, folder: Path) -> int:
+def _new_adapter(given: str, module: str | None, python: str | None, folder: Path) -> int:
     """Writes the first files of an adapter, and prints what to type next."""
-    torch_like = _is_torch_like(module)
-    paths = new_adapter.write(folder, new_adapter.files(name, module, torch_like))
-    kind = "has PyTorch's interface, so its adapter is a few lines" if torch_like else "needs a separate adapter"
-    print(f"{name} {kind}. Written:")
+    like, colon, word = given.rpartition(":")
+    if colon and like not in LIKE:
+        raise UnknownFramework(f"{given!r}: write NAME, or one of {', '.join(f'{each}:MODULE' for each in LIKE)}")
+    name, module = word, module or word
+    tried = [_probed(each, module, python) for each in ([like] if like else LIKE)]
+    probed = next((each for each in tried if isinstance(each, Probed)), None)
+    if probed is None and like:
+        raise tried[0]  # type: ignore[misc]
+    paths = new_adapter.write(folder, new_adapter.files(name, module, probed))
+    if probed is None:
+        print(f"{name} needs an adapter with all methods:")
+        print("\n".join(f"    {str(each).partition(' raised ')[2] or each}" for each in tried))
+        print("Written:")
+    else:
+        print(f"{name} is {probed.like} ({probed.there}), so its adapter is a few lines. Written:")
     print("\n".join(f"    {path}" for path in paths))
-    first = paths[0]
-    print(f"Next: autograd-conformance check {first.stem}:{new_adapter.kind_of(name)}")
+    here = f" --framework-python {shlex.quote(python)}" if python else ""
+    print(f"Next: autograd-conformance check {paths[0].stem}:{new_adapter.kind_of(name)}{here}")
     return Exit.PASSED
 
 
-def _is_torch_like(module: str) -> bool:
-    """Whether a module can be imported here and has the names with which PyTorch's programs begin."""
-    sys.path.insert(0, "")
+def _probed(like: str, module: str, python: str | None) -> Probed | AdapterError:
+    """Returns what the probe finds of a module with the interface of another framework, or why it is none."""
     try:
-        found = importlib.import_module(module)
-    except Exception as error:
-        raise UnknownFramework(f"importing {module} failed: {error}; name the module with --module") from None
-    finally:
-        sys.path.remove("")
-    return all(hasattr(found, name) for name in ("tensor", "Tensor")) and hasattr(found.Tensor, "backward")
+        target = open_target(served(f"{like}:{module}", python, None))
+    except AdapterError as error:
+        if isinstance(error, LoadingEnded):
+            raise
+        return error
+    return Probed(like, findings_of(target), _there(target))

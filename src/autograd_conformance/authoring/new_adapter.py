@@ -4,33 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
-TORCH_LIKE = '''"""The adapter of {name} for the autograd conformance suite, which calls it as it calls PyTorch.
+from autograd_conformance.frameworks.torchlike.findings import Findings, to_toml
+from autograd_conformance.package.address import repository
 
-    autograd-conformance check {file}:{kind}
-    autograd-conformance --framework {file}:{kind} --known {name}.toml
+WIDTH = 88
+"""Largest length of a line in the adapter."""
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A framework that has the interface of another one, as the probe found it."""
+
+    like: str
+    """The word before the module's name: ``torch-like`` or ``numpy-like``."""
+    findings: Findings
+    """The missing features, each with the reason."""
+    there: str
+    """The features that are there, in words, as ``210 of 252 ops``."""
+
+
+LIKE = '''"""The adapter of {name} for the autograd conformance suite, as for {model}.
+
+autograd-conformance check {file}:{kind}
+autograd-conformance --framework {file}:{kind} --known {name}.toml
 """
 
 from __future__ import annotations
 
-from autograd_conformance.frameworks.torchlike.adapter import TorchLike
+from pathlib import Path
+
+from autograd_conformance.frameworks.{room}.adapter import {base}
+
+# The probe of {name} {version} found {there}.
+# It did not find these claims:
+{missing}
 
 
-class {kind}(TorchLike):
-    """{name}. Methods in which it differs from PyTorch are defined here again, with the same signature."""
+class {kind}({base}):
+    """{name}. Define here again the methods in which it differs from {model}."""
 
     module = "{module}"
-
-    # def elements(self, value):
-    #     """Returns a tensor's elements as a NumPy array."""
-    #     return value.detach().numpy()
+    # what is missing, as the probe found it; without this line, a run tries everything
+    path = str(Path(__file__).with_name("{name}.findings.toml"))
 '''
 
 OWN = '''"""The adapter of {name} for the autograd conformance suite.
 
-    autograd-conformance check {file}:{kind}
-    autograd-conformance --framework {file}:{kind} --known {name}.toml
+autograd-conformance check {file}:{kind}
+autograd-conformance --framework {file}:{kind} --known {name}.toml
 
 Every method marked with TODO calls {name}. `docs/adapter.md` of the suite explains each one.
 """
@@ -40,9 +65,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import {module}
-import numpy as np
-
+{imports}
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
@@ -62,7 +85,8 @@ class {kind}(Adapter):
     """{name}."""
 
     name = "{name}"
-    version = getattr({module}, "__version__", "unknown")
+    version = str(getattr({module}, "__version__", "unknown"))
+    packages = ("{package}",)
     dtypes = ("float64", "float32")
     ops = frozenset(OPS)
     capabilities = frozenset(
@@ -110,13 +134,16 @@ class {kind}(Adapter):
         return value.detach()
 
     def backward(
-        self, roots: Sequence[Any], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
+        self,
+        roots: Sequence[Any],
+        cotangents: Sequence[np.ndarray | None],
+        retain_graph: bool | None,
     ) -> None:
         """Calls backward; a cotangent of None is the implicit one."""
         raise NotImplementedError("TODO")
 
     def zero_grad(self, leaves: Sequence[Any], set_to_none: bool) -> None:
-        """Clears gradients to None, or to zeros if the adapter claims that."""
+        """Clears gradients to None, or to zeros if that is claimed."""
         for leaf in leaves:
             leaf.grad = None
 
@@ -125,7 +152,7 @@ class {kind}(Adapter):
         return leaf.grad
 
     def identity(self, gradient: Any) -> int | None:
-        """Returns a number that differs between gradient objects; None if there is none."""
+        """Returns a number that differs between gradient objects, or None."""
         return None
 
     def read(self, value: Any) -> np.ndarray:
@@ -141,7 +168,7 @@ class {kind}(Adapter):
         return None
 
     def classify(self, error: BaseException) -> Kind:
-        """Returns the kind of an error; `check` prints the lines that are missing here."""
+        """Returns the kind of an error; `check` prints the missing lines."""
         return Kind.UNKNOWN
 '''
 
@@ -156,7 +183,7 @@ KNOWN = """# Known differences of {name} from the rules. Each entry has a rule, 
 # witness = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
 """
 
-WORKFLOW = """# Runs the autograd conformance suite for every change. The suite's README describes how to install it.
+WORKFLOW = """# Runs the autograd conformance suite for every change.
 name: autograd conformance
 on: [push, pull_request]
 jobs:
@@ -167,7 +194,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install . autograd-conformance
+      - run: pip install . "autograd-conformance @ git+{repository}"
       - run: autograd-conformance --framework {file}:{kind} --known {name}.toml --report conformance
       - uses: actions/upload-artifact@v4
         if: always()
@@ -177,15 +204,56 @@ jobs:
 """
 
 
-def files(name: str, module: str, torch_like: bool) -> Mapping[str, str]:
-    """Returns the texts of the files by their paths, for a framework whose module has PyTorch's interface or not."""
-    fields = {"name": name, "module": module, "kind": kind_of(name), "file": f"{_identifier(name)}_adapter"}
-    adapter = TORCH_LIKE if torch_like else OWN
+def files(name: str, module: str, probed: Probed | None) -> Mapping[str, str]:
+    """Returns the texts of the files by their paths: of an adapter that calls a framework as it calls another one, if
+    the probe found that it can, or of one with all methods to fill in.
+    """
+    fields = {
+        "name": name, "module": module, "package": module.partition(".")[0], "kind": kind_of(name),
+        "file": f"{_identifier(name)}_adapter", "repository": repository(), "imports": _imports(module),
+    }  # fmt: skip
+    if probed is None:
+        adapter, findings = OWN.format(**fields), {}
+    else:
+        adapter = LIKE.format(**fields, **_of(probed))
+        findings = {f"{name}.findings.toml": to_toml(probed.findings, f"{name}.findings.toml", probed.like)}
     return {
-        f"{fields['file']}.py": adapter.format(**fields),
+        f"{fields['file']}.py": adapter,
         f"{name}.toml": KNOWN.format(**fields),
+        **findings,
         ".github/workflows/conformance.yml": WORKFLOW.format(**fields),
     }
+
+
+BASES = {"torch-like": ("torchlike", "TorchLike", "PyTorch"), "numpy-like": ("numpylike", "NumpyLike", "HIPS autograd")}
+"""The folder of the class that an adapter inherits, the class, and the framework that it calls, by the word before a
+module's name.
+"""
+
+
+def _of(probed: Probed) -> Mapping[str, str]:
+    """Returns the fields of the text of an adapter that come from what the probe found."""
+    room, base, model = BASES[probed.like]
+    whys: dict[str, list[str]] = {}
+    for name, why in probed.findings.capabilities.items():
+        whys.setdefault(why, []).append(name)
+    lines = (line for why, names in whys.items() for line in _wrapped(f"{', '.join(names)}: {why}"))
+    missing = "\n".join(f"#     {line}" for line in lines)
+    return {
+        "room": room, "base": base, "model": model, "there": probed.there, "version": probed.findings.version,
+        "missing": missing or "#     none",
+    }  # fmt: skip
+
+
+def _imports(module: str) -> str:
+    """Returns the lines that import the framework and NumPy, in alphabetical order."""
+    own = f"import {module}  # type: ignore[import-not-found, import-untyped, unused-ignore]"
+    return "\n".join(sorted(["import numpy as np", own]))
+
+
+def _wrapped(text: str) -> list[str]:
+    """Returns the lines of a comment; all but the first are indented."""
+    return wrap(text, WIDTH - 6, subsequent_indent="    ")
 
 
 def kind_of(name: str) -> str:

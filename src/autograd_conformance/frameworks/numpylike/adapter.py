@@ -46,7 +46,7 @@ class NumpyLike(NumpyInterface):
         """
         self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
         if not self.dtypes or Capability.FUNCTIONAL.name in found.capabilities:
-            why = "; ".join(f"{name}: {why}" for name, why in (found.dtypes or found.capabilities).items())
+            why = "; ".join(found.dtypes.values()) or found.capabilities[Capability.FUNCTIONAL.name]
             raise ValueError(
                 f"{self.name} does not differentiate functions of NumPy arrays ({why}); it needs an adapter"
             )
