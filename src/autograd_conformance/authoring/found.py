@@ -1,4 +1,4 @@
-"""What the probe found of a framework: the missing features, with the reasons as far as they are known."""
+"""The features that a framework lacks, with the reasons as far as they are known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN = "the probe did not find it in the framework's own process"
 """The reason for a missing feature of a framework in another process, which sends no reasons."""
 
 UNCLAIMED = "its adapter does not claim it"
-"""The reason for a missing feature of a framework with an adapter of its own."""
+"""The reason for a missing feature of a framework with a separate adapter."""
 
 
 def findings_of(target: Target) -> Findings:

@@ -27,7 +27,7 @@ class Probed:
     """The features that are there, in words, as ``210 of 252 ops``."""
 
 
-LIKE = '''"""The adapter of {name} for the autograd conformance suite, as for {model}.
+LIKE = '''"""The adapter of {name} for the autograd conformance suite.
 
 autograd-conformance check {file}:{kind}
 autograd-conformance --framework {file}:{kind} --known {name}.toml

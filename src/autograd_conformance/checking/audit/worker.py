@@ -155,7 +155,7 @@ def audit_share(folder: Path, request: Request) -> None:
     everything = alphabet_of(target, dtypes)
     alphabet.use(everything)
     faults = Faults(folder)
-    if request.number == 0 and not costly:
+    if request.number == 0 and not in_batches:
         with counting.paused():
             call_methods(target, notes, noted, faults, scaled_timeout(limit))
         faults.refuse()  # before the ops spend the run's time

@@ -13,6 +13,11 @@ def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return f"{x[0]}[{indices(attrs['dim'], str(list(attrs['index'])))}]"
 
 
+def _sort(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    rising = f"np.sort({x[0]}, axis={attrs['dim']})"
+    return f"{rising}[{indices(attrs['dim'], '::-1')}]" if attrs["descending"] else rising
+
+
 TABLE: Mapping[str, Template] = {
     **OPERATORS,
     "reciprocal": "np.reciprocal({0})",
@@ -130,9 +135,7 @@ FURTHER: Mapping[str, Template] = {
     "diagonal": "np.diagonal({0}, {offset}, -2, -1)",
     "flip": "np.flip({0}, {dims})",
     "rot90": "np.rot90({0}, {k}, {dims})",
-    "sort": lambda x, attrs: (
-        f"np.flip({_sorted(x, attrs)}, {attrs['dim']})" if attrs["descending"] else _sorted(x, attrs)
-    ),
+    "sort": _sort,
     "cumulative_prod": "np.cumprod({0}, axis={dim})",
     "copysign": "np.copysign({0}, {1})",
     "take_along_axis": "np.take_along_axis({0}, np.array({index}), axis={dim})",
@@ -147,10 +150,6 @@ FURTHER: Mapping[str, Template] = {
     "log_softmax": "special.log_softmax({0}, axis={dim})",
 }
 """The same for ops whose functions some NumPy-like frameworks do not differentiate, or only for some attributes."""
-
-
-def _sorted(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    return f"np.sort({x[0]}, axis={attrs['dim']})"
 
 
 SEQUENCES = frozenset({"split", "tensor_split"})
