@@ -45,7 +45,7 @@ from autograd_conformance.frameworks.{room}.adapter import {base}
 
 
 class {kind}({base}):
-    """{name}. Define here again the methods in which it differs from {model}."""
+    """{name}. Define here again the methods that differ from {model}."""
 
     module = "{module}"
     # what is missing, as the probe found it; without this line, a run tries everything
