@@ -60,7 +60,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_suites_own_adapters_are_first_and_say_what_to_install() -> None:
     names = [name for name, entry in frameworks().items() if entry.is_ours]
     assert names[:2] == ["torch", "torch-checkpoint"]
-    assert len(names) == 26
+    assert len(names) == 29
     assert frameworks()["tensorflow-function"].install == "tensorflow-cpu==2.21.0"
     assert frameworks()["torch-compile-inductor"].install == "torch==2.13.0"
     assert frameworks()["mlx"].install == "mlx[cpu]"
@@ -101,6 +101,16 @@ def test_known_differences_are_found_beside_the_adapter(stranger: Path) -> None:
     file.write_text(KNOWN)
     assert shipped("strange") == file
     assert [entry.reason for entry in known("strange")] == ["it is strange"]
+
+
+def test_known_differences_of_a_module_with_a_known_interface_have_its_name() -> None:
+    path = known_file("torch-like:candle")
+    assert path is not None
+    assert path.parts[-3:] == ("torchlike", "known", "candle.toml")
+    assert known_file("torch-like:candle@found.toml") == path
+    assert shipped("torch-like:candle") == path
+    assert known_file("torch-like:nosuch") is None
+    assert known_file("torch-like:../known/candle") is None
 
 
 def test_a_package_that_breaks_at_import_has_no_known_differences(stranger: Path) -> None:

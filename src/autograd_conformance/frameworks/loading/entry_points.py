@@ -95,11 +95,15 @@ def variable(name: str) -> Mapping[str, str]:
 
 def known_file(name: str) -> Path | None:
     """Returns the path of the file of known differences that a package has beside its adapter, ``known/NAME.toml``;
-    None if there is none.
+    None if there is none. For ``torch-like:MODULE``, NAME is the module's.
     """
     entry = entry_of(name)
-    if entry is None or entry.name in LIKE:
+    if entry is None:
         return None
+    if entry.name in LIKE:
+        name = name.partition(":")[2].partition("@")[0]
+        if not all(part.isidentifier() for part in name.split(".")):
+            return None
     package = entry.factory.partition(":")[0].rpartition(".")[0]
     try:
         spec = find_spec(package) if package else None

@@ -42,6 +42,9 @@ OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
 """The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
 """
 
+UNSETTABLE = re.compile(r"has no setter|can't set attribute|is not writable")
+"""The words of errors about an attribute that a framework's tensors have, but do not let a program set."""
+
 BACKWARD = ("backward", "grad")
 """The methods of adapters that differentiate, and the functions of frameworks that they call."""
 
@@ -76,6 +79,7 @@ def refusal(error: BaseException) -> str | None:
                 or OF_A_MODULE.match(str(error)) is not None
                 or _innermost(error).startswith("<")
                 or "Tensor" in type(obj).__name__
+                or UNSETTABLE.search(str(error)) is not None
             )
         case _:
             says = REFUSALS.search(str(error)) is not None

@@ -1,0 +1,1 @@
+"""The adapter for NeuroGrad, a deep learning framework on NumPy and CuPy."""

@@ -1,0 +1,40 @@
+"""PyTorch's mode with Lightning Thunder, a compiler of PyTorch programs that has its own derivatives."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
+from autograd_conformance.programs.capabilities import Capability
+
+
+@dataclass(frozen=True)
+class Thunder(Layer):
+    """Compiles each region with `thunder.jit`; equal regions are compiled once."""
+
+    label = "thunder"
+    words = "thunder.jit"
+    programs_each = 16
+    excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
+    traits: ClassVar = {
+        "one_node": "https://lightning-thunder.readthedocs.io/en/latest/fundamentals/thunder_step_by_step.html"
+    }
+    prelude = "import thunder"
+    head = "@thunder.jit"
+    call = "thunder.jit({function})({inputs})"
+
+    def made(self, function: Function) -> Function:
+        """Compile the function with `thunder.jit`."""
+        with warnings.catch_warnings(action="ignore"):
+            return importlib.import_module("thunder").jit(function)  # type: ignore[no-any-return]
+
+
+class TorchThunder(TorchRegions):
+    """PyTorch whose regions are compiled by Lightning Thunder."""
+
+    layers = (Thunder(),)
+    packages = ("torch", "thunder")
