@@ -20,6 +20,8 @@ class TorchXla(TorchEager):
     capabilities = TorchEager.capabilities - {
         Capability.MEMORY, Capability.LAYOUT, Capability.IDENTITY, Capability.ADDS_IN_PLACE, Capability.FUSED,
     }  # fmt: skip
+    ops = TorchEager.ops - {"aminmax"}
+    """All of PyTorch's ops but one, whose derivative XLA's device does not implement."""
     variables = (*TorchEager.variables, "PJRT_", "XLA_")
 
     def __init__(self, device: str = "cpu") -> None:

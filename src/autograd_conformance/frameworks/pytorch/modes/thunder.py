@@ -10,6 +10,17 @@ from typing import ClassVar
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.observations import Kind
+
+DOCUMENTATION = "https://lightning-thunder.readthedocs.io/en/latest/fundamentals/thunder_step_by_step.html"
+
+REFUSED = frozenset(
+    {
+        "aminmax", "flip", "gaussian_nll_loss", "index_add", "lerp", "lerp_scalar", "masked_select", "minimum", "pad_border",
+        "repeat_uneven", "round", "soft_margin_loss", "unfold",
+    }
+)  # fmt: skip
+"""The ops that Thunder 0.2.6 refuses to compile or to differentiate, and says so."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +31,7 @@ class Thunder(Layer):
     words = "thunder.jit"
     programs_each = 16
     excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
-    traits: ClassVar = {
-        "one_node": "https://lightning-thunder.readthedocs.io/en/latest/fundamentals/thunder_step_by_step.html"
-    }
+    traits: ClassVar = {"one_node": DOCUMENTATION}
     prelude = "import thunder"
     head = "@thunder.jit"
     call = "thunder.jit({function})({inputs})"
@@ -37,4 +46,10 @@ class TorchThunder(TorchRegions):
     """PyTorch whose regions are compiled by Lightning Thunder."""
 
     layers = (Thunder(),)
+    ops = TorchRegions.ops - REFUSED
     packages = ("torch", "thunder")
+
+    def classify(self, error: BaseException) -> Kind:
+        """Classify an error as PyTorch's, or as the compiler's refusal of an op that it does not know."""
+        missing = isinstance(error, NotImplementedError) or "Failed to find a gradient transform" in str(error)
+        return Kind.NO_KERNEL if missing else super().classify(error)
