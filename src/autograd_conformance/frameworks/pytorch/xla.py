@@ -21,7 +21,7 @@ class TorchXla(TorchEager):
         Capability.MEMORY, Capability.LAYOUT, Capability.IDENTITY, Capability.ADDS_IN_PLACE, Capability.FUSED,
     }  # fmt: skip
     ops = TorchEager.ops - {"aminmax"}
-    """All of PyTorch's ops but one, whose derivative XLA's device does not implement."""
+    """All of PyTorch's ops but one, whose derivative PyTorch 2.9 does not implement."""
     variables = (*TorchEager.variables, "PJRT_", "XLA_")
 
     def __init__(self, device: str = "cpu") -> None:

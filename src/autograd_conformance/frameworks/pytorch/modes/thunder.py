@@ -16,8 +16,8 @@ DOCUMENTATION = "https://lightning-thunder.readthedocs.io/en/latest/fundamentals
 
 REFUSED = frozenset(
     {
-        "aminmax", "flip", "gaussian_nll_loss", "index_add", "lerp", "lerp_scalar", "masked_select", "minimum", "pad_border",
-        "repeat_uneven", "round", "soft_margin_loss", "unfold",
+        "aminmax", "flip", "gaussian_nll_loss", "index_add", "lerp", "lerp_scalar", "masked_select", "minimum",
+        "pad_border", "repeat_uneven", "round", "soft_margin_loss", "unfold",
     }
 )  # fmt: skip
 """The ops that Thunder 0.2.6 refuses to compile or to differentiate, and says so."""
