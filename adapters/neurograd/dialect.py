@@ -42,8 +42,8 @@ OPS: Mapping[str, Template] = {
     "mm": "ng.matmul({0}, {1})",
     "einsum": "ng.einsum({equation!r}, {0}, {1})",
 }
-"""Template of the code for each op that NeuroGrad has, by the suite's name. `var` and `std` are left out: they
-compute in float32 whatever the dtype is.
+"""Template of the code for each op that NeuroGrad has, by the suite's name. `var` and `std` are left out: they compute
+in float32 whatever the dtype is.
 """
 
 PRELUDE = """\

@@ -36,6 +36,10 @@ class Thunder(Layer):
     head = "@thunder.jit"
     call = "thunder.jit({function})({inputs})"
 
+    def start(self) -> None:
+        """Import the compiler, so that an adapter without it is not made."""
+        importlib.import_module("thunder")
+
     def made(self, function: Function) -> Function:
         """Compile the function with `thunder.jit`."""
         with warnings.catch_warnings(action="ignore"):
