@@ -49,30 +49,30 @@ def test_an_instruction_has_its_options_as_facts(line, facts):
 @pytest.mark.parametrize(
     ("lines", "facts"),
     [
-        ("backward s; backward s", {"value: walked", "value: freed"}),
-        ("backward s retain=True; backward s", {"value: walked", "value: retained"}),
-        ("backward s retain=True; backward s retain=True; backward s", {"value: walked again"}),
-        ("backward s; zero a", {"value: leaf", "value: holds gradient"}),
-        ("backward s create=True; zero a", {"value: differentiable gradient"}),
-        ("backward s; zero a; step a sgd", {"value: cleared gradient"}),
-        ("backward s; clip_grad a norm 1.0; step a sgd", {"value: clipped gradient"}),
-        ("step a sgd; step a sgd", {"value: stepped", "value: written by a step"}),
-        ("k = hook b observe; backward s", {"place: walked", "value: hooked"}),
-        ("k = hook b observe; l = hook b observe; backward s", {"value: hooked again"}),
-        ("k = hook b observe; unhook k; backward s", {"value: hook removed"}),
-        ("retain b; backward s", {"value: retains grad"}),
-        ("requires a False; c = exp a", {"value: frozen", "value: requires no grad"}),
-        ("d = detach b; write d add_ d; backward s", {"value: has a detached name", "value: written"}),
-        ("write b add_ b; backward s", {"value: written by this name"}),
-        ("v = reshape b shape=(2, 1); write v add_ v; backward s", {"value: has a view", "value: written"}),
-        ("p, q = split b sections=(1, 1) dim=0; r = exp q", {"value: several results"}),
-        ("c = add b b; d = add b c; e = exp b", {"value: used often"}),
-        ("no_grad: c = exp a; d = exp c", {"value: unrecorded"}),
-        ("e = leaf (0,) []; f = exp e; g = exp f", {"value: no elements"}),
-        ("n = leaf 3; o = exp n", {"value: a number"}),
-        ("assign a none; backward s", {"value: assigned gradient"}),
-        ("backward s create=True; g = held a; h = exp g", {"value: read gradient"}),
-        ("g = grad s wrt a create=True; h = exp g", {"value: returned gradient"}),
+        ("backward s; backward s", {"walked", "freed"}),
+        ("backward s retain=True; backward s", {"walked", "retained"}),
+        ("backward s retain=True; backward s retain=True; backward s", {"walked again"}),
+        ("backward s; zero a", {"is a leaf", "holds gradient"}),
+        ("backward s create=True; zero a", {"differentiable gradient"}),
+        ("backward s; zero a; step a sgd", {"cleared gradient"}),
+        ("backward s; clip_grad a norm 1.0; step a sgd", {"clipped gradient"}),
+        ("step a sgd; step a sgd", {"stepped", "written by a step"}),
+        ("k = hook b observe; backward s", {"place: walked", "hooked"}),
+        ("k = hook b observe; l = hook b observe; backward s", {"hooked again"}),
+        ("k = hook b observe; unhook k; backward s", {"hook removed"}),
+        ("retain b; backward s", {"retains grad"}),
+        ("requires a False; c = exp a", {"frozen", "requires no grad"}),
+        ("d = detach b; write d add_ d; backward s", {"has a detached name", "written"}),
+        ("write b add_ b; backward s", {"written by this name"}),
+        ("v = reshape b shape=(2, 1); write v add_ v; backward s", {"has a view", "written"}),
+        ("p, q = split b sections=(1, 1) dim=0; r = exp q", {"several results"}),
+        ("c = add b b; d = add b c; e = exp b", {"used often"}),
+        ("no_grad: c = exp a; d = exp c", {"unrecorded"}),
+        ("e = leaf (0,) []; f = exp e; g = exp f", {"no elements"}),
+        ("n = leaf 3; o = exp n", {"a number"}),
+        ("assign a none; backward s", {"assigned gradient"}),
+        ("backward s create=True; g = held a; h = exp g", {"read gradient"}),
+        ("g = grad s wrt a create=True; h = exp g", {"returned gradient"}),
     ],
 )
 def test_a_value_has_facts_of_what_was_done_to_it(lines, facts):
@@ -81,8 +81,8 @@ def test_a_value_has_facts_of_what_was_done_to_it(lines, facts):
 
 def test_a_call_into_inputs_walks_only_what_depends_on_them():
     text = "a = leaf [1]; b = leaf [2]; c = exp a; d = exp b; k = hook d observe; e = add c d; backward e "
-    assert "value: hooked" in last(text)
-    assert "value: hooked" not in last(f"{text} inputs a")
+    assert "hooked" in last(text)
+    assert "hooked" not in last(f"{text} inputs a")
 
 
 def test_each_instruction_has_facts_and_each_option_brings_one():

@@ -4,7 +4,7 @@ call returned; no observation is needed, so that a program can be measured while
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from autograd_conformance.interactions.options import class_of
 from autograd_conformance.ops.tables import VIEWS
@@ -32,7 +32,6 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
     is_recorded,
 )
-from autograd_conformance.programs.operands import operands
 
 OFTEN = 3
 """Number of uses from which on a value counts as used often."""
@@ -59,14 +58,14 @@ class History:
         self.requires: set[Ref] = set()
         """The values that require grad."""
 
-    def facts(self, ref: Ref) -> Iterator[str]:
-        """Yields the facts of a value: its origin, its memory, its uses, its place in the graph and its gradient."""
-        yield from self.own.get(ref, ())
-        yield from self.shared.get(self.memory.get(ref, ref), ())
+    def facts(self, ref: Ref) -> list[str]:
+        """Returns the facts of a value: its origin, its memory, its uses, its place in the graph and its gradient."""
+        found = [*self.own.get(ref, ()), *self.shared.get(self.memory.get(ref, ref), ())]
         if ref not in self.requires:
-            yield "requires no grad"
+            found.append("requires no grad")
         if self.uses.get(ref, 0) >= OFTEN:
-            yield "used often"
+            found.append("used often")
+        return found
 
     def walked(self, call: BackwardCall) -> list[Ref]:
         """Returns the values whose nodes a call walks, its roots first, as far as the program alone shows it."""
@@ -87,14 +86,14 @@ class History:
             known[ref] = ref in inputs or any(self._reaches(each, inputs, known) for each in self.sources.get(ref, ()))
         return known[ref]
 
-    def record(self, at: int, step: Instruction, modes: Modes) -> None:
-        """Add an instruction."""
-        for ref in operands(step):
+    def record(self, at: int, step: Instruction, modes: Modes, read: Iterable[Ref]) -> None:
+        """Add an instruction, which reads these operands."""
+        for ref in read:
             self.uses[ref] = self.uses.get(ref, 0) + 1
         made = Ref(at)
         match step:
             case Leaf():
-                self._make(made, ["leaf"], step.requires_grad)
+                self._make(made, ["is a leaf"], step.requires_grad)
                 self._mark([made], *_of_shape(step.value.shape))
             case Apply():
                 self._record_op(at, step, modes)
@@ -158,13 +157,14 @@ class History:
         for output in range(step.results):
             made = Ref(at, output)
             self._make(made, ["result" if sources else "unrecorded" if not recorded else "of constants"], bool(sources))
-            self._mark([made], *(each for each in classes if each in ("several results", "overlapping result")))
+            self.own[made].update(RESULT_CLASSES.intersection(classes))
             if sources:
                 self.sources[made] = sources
             if step.op in VIEWS:
                 self._mark([made], "view")
                 self._share(made, step.args[0], "has a view")
-            self._mark([made], *(each for ref in step.args for each in self.own.get(ref, ()) if each in INHERITED))
+            for ref in step.args:
+                self.own[made].update(INHERITED.intersection(self.own.get(ref, ())))
 
     def _write(self, step: InPlace, modes: Modes) -> None:
         recorded = is_recorded(modes)
@@ -214,8 +214,11 @@ class History:
             self.own.get(ref, set()).difference_update(facts)
 
 
-INHERITED = ("no elements", "returned gradient", "read gradient")
+INHERITED = frozenset(("no elements", "returned gradient", "read gradient"))
 """Facts of an operand that its results have, too."""
+
+RESULT_CLASSES = frozenset(("several results", "overlapping result"))
+"""Facts of an op that its results have, too."""
 
 
 def _of_shape(shape: tuple[int, ...]) -> list[str]:

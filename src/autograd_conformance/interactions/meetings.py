@@ -7,7 +7,7 @@ the situations are that somebody thought of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from autograd_conformance.interactions.history import History
 from autograd_conformance.interactions.options import facts_of
@@ -22,26 +22,24 @@ def meetings(program: Program) -> Iterator[Meeting]:
     """Yields for each instruction and each value that it touches the facts of both."""
     history = History()
     for at, step in enumerate(program):
-        modes = program.mode(at)
-        own = (*facts_of(step), *_of_modes(modes))
-        for ref, place in _touched(step, history):
-            yield frozenset((*own, place, *(f"value: {fact}" for fact in history.facts(ref))))
-        if not operands(step):
+        modes, read = program.mode(at), operands(step)
+        own = (*facts_of(step), *_of_modes(modes)) if modes else facts_of(step)
+        for ref, place in _touched(step, read, history):
+            yield frozenset((*own, place, *history.facts(ref)))
+        if not read:
             yield frozenset(own)
-        history.record(at, step, modes)
+        history.record(at, step, modes, read)
 
 
 def _of_modes(modes: Modes) -> Iterator[str]:
-    if modes:
-        yield f"under {modes[-1]}"
+    yield f"under {modes[-1]}"
     if len(modes) > 1:
         yield "under nested modes"
 
 
-def _touched(step: Instruction, history: History) -> Iterator[tuple[Ref, str]]:
+def _touched(step: Instruction, read: Sequence[Ref], history: History) -> Iterator[tuple[Ref, str]]:
     """Yields the values that an instruction touches, each with its place: an operand, or a value that a call walks."""
-    read = operands(step)
-    for ref in dict.fromkeys(read):
+    for ref in {*read}:
         yield ref, "place: operand twice" if read.count(ref) > 1 else "place: operand"
     if isinstance(step, (Backward, Grad)):
         for ref in history.walked(step):

@@ -24,24 +24,48 @@ NAMED_BY_CLASS = frozenset({"op", "results", "attrs"})
 
 
 def facts_of(step: Instruction) -> tuple[str, ...]:
-    """Returns the facts of an instruction alone: ``("backward", "create_graph", "two roots")``."""
+    """Returns the facts of an instruction alone: ``("backward", "backward: create_graph", "backward: two roots")``."""
+    match step:
+        case Apply(op, args):
+            return _of_op(type(step), op, len(args), len({*args}) < len(args))
+        case Leaf(value, requires_grad):
+            return _of_leaf(value.dtype, requires_grad)
+        case InPlace(op, _, args):
+            return _of_op(type(step), op, len(args), len({*args}) < len(args))
+        case _:
+            return _of_fields(step)
+
+
+@lru_cache(maxsize=None)
+def _of_leaf(dtype: str, requires_grad: bool) -> tuple[str, ...]:
+    return ("leaf", f"leaf: {dtype}", *(() if requires_grad else ("leaf: constant",)))
+
+
+@lru_cache(maxsize=None)
+def _of_op(kind: type[Instruction], op: str, count: int, is_twice: bool) -> tuple[str, ...]:
+    """Returns the facts of an op with a number of operands, one of which may be there twice."""
+    args = tuple(Ref(0 if is_twice else at) for at in range(count))
+    return _of_fields(Apply(op, args) if kind is Apply else InPlace(op, Ref(0), args))
+
+
+def _of_fields(step: Instruction) -> tuple[str, ...]:
     word = INSTRUCTIONS[type(step)].word
     return (word, *dict.fromkeys(f"{word}: {each}" for each in _options(step)))
 
 
 def _options(step: Instruction) -> Iterator[str]:
-    match step:
-        case Leaf():
-            yield from (each for each in (step.value.dtype,) if each != "float64")
-            if not step.requires_grad:
-                yield "constant"
-            return
-        case Apply() | InPlace():
-            yield from class_of(step.op)
-    for field in fields(step):
-        value = getattr(step, field.name)
-        if field.name not in NAMED_BY_CLASS and value != field.default:
-            yield from _of_field(field.name, value)
+    if isinstance(step, (Apply, InPlace)):
+        yield from class_of(step.op)
+    for name, default in _options_of(type(step)):
+        value = getattr(step, name)
+        if value != default:
+            yield from _of_field(name, value)
+
+
+@lru_cache(maxsize=None)
+def _options_of(kind: type[Instruction]) -> tuple[tuple[str, object], ...]:
+    """Returns the names and defaults of the fields that facts are derived from."""
+    return tuple((each.name, each.default) for each in fields(kind) if each.name not in NAMED_BY_CLASS)
 
 
 def _of_field(name: str, value: object) -> Iterator[str]:
