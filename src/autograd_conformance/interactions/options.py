@@ -23,15 +23,22 @@ NAMED_BY_CLASS = frozenset({"op", "results", "attrs"})
 """Fields that facts do not contain: an op counts by its class, and attributes by the rows of the op tables."""
 
 
+OPTIONS = {
+    kind: tuple((each.name, each.default) for each in fields(kind) if each.name not in NAMED_BY_CLASS)
+    for kind in INSTRUCTIONS
+}
+"""For each class of instructions, the names and defaults of the fields that facts are derived from."""
+
+
 def facts_of(step: Instruction) -> tuple[str, ...]:
     """Returns the facts of an instruction alone: ``("backward", "backward: create_graph", "backward: two roots")``."""
     match step:
         case Apply(op, args):
-            return _of_op(type(step), op, len(args), len({*args}) < len(args))
+            return _of_op(op, len(args), len({*args}) < len(args), False)
         case Leaf(value, requires_grad):
             return _of_leaf(value.dtype, requires_grad)
         case InPlace(op, _, args):
-            return _of_op(type(step), op, len(args), len({*args}) < len(args))
+            return _of_op(op, len(args), len({*args}) < len(args), True)
         case _:
             return _of_fields(step)
 
@@ -42,10 +49,10 @@ def _of_leaf(dtype: str, requires_grad: bool) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=None)
-def _of_op(kind: type[Instruction], op: str, count: int, is_twice: bool) -> tuple[str, ...]:
+def _of_op(op: str, count: int, is_twice: bool, is_write: bool) -> tuple[str, ...]:
     """Returns the facts of an op with a number of operands, one of which may be there twice."""
     args = tuple(Ref(0 if is_twice else at) for at in range(count))
-    return _of_fields(Apply(op, args) if kind is Apply else InPlace(op, Ref(0), args))
+    return _of_fields(InPlace(op, Ref(0), args) if is_write else Apply(op, args))
 
 
 def _of_fields(step: Instruction) -> tuple[str, ...]:
@@ -56,16 +63,10 @@ def _of_fields(step: Instruction) -> tuple[str, ...]:
 def _options(step: Instruction) -> Iterator[str]:
     if isinstance(step, (Apply, InPlace)):
         yield from class_of(step.op)
-    for name, default in _options_of(type(step)):
+    for name, default in OPTIONS[type(step)]:
         value = getattr(step, name)
         if value != default:
             yield from _of_field(name, value)
-
-
-@lru_cache(maxsize=None)
-def _options_of(kind: type[Instruction]) -> tuple[tuple[str, object], ...]:
-    """Returns the names and defaults of the fields that facts are derived from."""
-    return tuple((each.name, each.default) for each in fields(kind) if each.name not in NAMED_BY_CLASS)
 
 
 def _of_field(name: str, value: object) -> Iterator[str]:

@@ -35,7 +35,8 @@ INVALID = {
     "not an object": (b"[1]\n", "f, line 1: a record is a JSON object"),
     "unknown record": (
         b'{"record":"x"}\n',
-        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, behaviour, interactions, footer",
+        "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, behaviour, "
+        "interactions, footer",
     ),
     "a later version": (
         invalid(HEADER, version=2),
