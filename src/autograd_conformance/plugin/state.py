@@ -31,6 +31,7 @@ from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
+from autograd_conformance.plugin.selection import needed_ops
 from autograd_conformance.plugin.stash import AUDITED, LIMITS, SESSION
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard
@@ -140,7 +141,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
     slow = session.process.slow and config.stash[LIMITS].seconds_left() is not None
-    limits, but = config.stash[LIMITS], but | session.settings.skips.ops
+    limits, but = config.stash[LIMITS], but | session.settings.skips.ops | ({*OPS} - {*needed_ops(config.args)})
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
     kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES
@@ -163,7 +164,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
             store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
     if notes != kept and not slow:  # else ops ran in batches, without their higher derivatives
-        store.keep(notes)
+        store.keep({**store.notes(session.framework.is_settled), **notes})
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
     return replace(found, untried=every.difference(notes))

@@ -107,6 +107,15 @@ def test_a_rule_whose_tests_all_wait_waits_although_others_exercised_it() -> Non
     assert summarize(report(other, own)).rules[4].verdict == "waiting"
 
 
+def test_a_selection_says_nothing_of_stages_without_selected_tests() -> None:
+    some = replace(FOOTER, selection=True)
+    assert summarize(report(*passed("lifetime", "modes"), footer=some)).climb == ""
+    failed = result("modes", 300, verdict="fail")
+    assert summarize(report(*passed("lifetime"), failed, footer=some, failures=("modes",))).climb == (
+        "Stage 3 (lifetime) holds in 300 programs; 4 (modes) is broken by one cause."
+    )
+
+
 def test_stages_are_merged() -> None:
     merged = MergedRuns()
     for run in (wholly_broken(), replace(wholly_broken(), header=replace(wholly_broken().header, seed=8))):

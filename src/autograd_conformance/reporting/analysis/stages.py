@@ -29,7 +29,8 @@ State = Literal[
 ]
 """State of a stage after a run. `holds`: each MUST rule that applies was tested enough and holds. `holds so far`:
 some programs were right, but some rules had too few or none. `is undecided`: no program could be judged. `is wholly
-broken`: all smallest programs of it go wrong. `has no rule`: no MUST rule of it applies.
+broken`: all smallest programs of it go wrong. `has no rule`: no MUST rule of it applies, or the user
+selected none of its tests.
 """
 
 
@@ -63,6 +64,9 @@ def stage_summaries(
     results: dict[str | None, list[Result]] = {}
     for result in report.results:
         results.setdefault(result.stage or stage_of[result.rule], []).append(result)
+    footer = report.footer
+    if footer is not None and (footer.selection or footer.deselected):
+        of_stage = {name: found for name, found in of_stage.items() if name in results}
     return tuple(
         _summary(number, name, of_stage.get(name, []), results.get(name, []), _broken_by(name, causes, stage_of))
         for number, name in enumerate(report.header.stages, 1)
