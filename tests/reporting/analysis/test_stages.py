@@ -107,6 +107,14 @@ def test_a_rule_whose_tests_all_wait_waits_although_others_exercised_it() -> Non
     assert summarize(report(other, own)).rules[4].verdict == "waiting"
 
 
+def test_a_stage_whose_tests_do_not_apply_is_not_counted() -> None:
+    none = result("lifetime", 0, verdict="not applicable", reason="not claimed")
+    other = result("values", 300, exercised={"values/rule": 300, "lifetime/rule": 300})
+    assert summarize(report(other, none, *passed("gradients"), footer=ENDED)).climb == (
+        "Stages 1 and 2 (values to gradients) hold in 600 programs; the rest was not reached."
+    )
+
+
 def test_a_selection_says_nothing_of_stages_without_selected_tests() -> None:
     some = replace(FOOTER, selection=True)
     assert summarize(report(*passed("lifetime", "modes"), footer=some)).climb == ""

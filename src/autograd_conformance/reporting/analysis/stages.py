@@ -49,6 +49,11 @@ class StageSummary:
     waits_for: str | None = None
     """Why the stage waits; None if it does not."""
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the stage is broken, at least in part."""
+        return self.state in ("is broken", "is wholly broken")
+
 
 def stage_summaries(
     report: Report, verdicts: Iterable[tuple[str, str, Verdict]], causes: Sequence[Cause]
@@ -83,7 +88,7 @@ def _summary(number: int, name: str, must: Sequence[Verdict], results: Sequence[
         state = "waits"
     elif causes or any(MEANING_OF[each].is_failure for each in must):
         state = "is broken"
-    elif not must:
+    elif not must or (results and all(result.verdict == "not applicable" for result in results)):
         state = "has no rule"
     elif not programs:
         state = "was not reached"
@@ -110,7 +115,7 @@ def climb(stages: Sequence[StageSummary]) -> str:
     modes) is broken by two causes; the rest was not reached.`` Empty if there are no stages with rules.
     """
     shown = [each for each in stages if each.state != "has no rule"]
-    runs = [list(run) for _, run in groupby(shown, key=lambda each: (each.state, "broken" in each.state and each))]
+    runs = [list(run) for _, run in groupby(shown, key=lambda each: (each.state, each.is_broken and each))]
     clauses = list(_clauses(runs))
     return f"{clauses[0][0].upper()}{'; '.join(clauses)[1:]}." if clauses else ""
 

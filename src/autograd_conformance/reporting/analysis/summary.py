@@ -115,11 +115,8 @@ class Summary:
     seconds: float | None
     stages: tuple[StageSummary, ...] = ()
     """Summary of each stage of the run; empty if the records have none."""
-
-    @property
-    def climb(self) -> str:
-        """Sentence that says how far the run got, if some stage does not hold; else empty."""
-        return climb(self.stages) if any(each.state not in ("holds", "has no rule") for each in self.stages) else ""
+    climb: str = ""
+    """Sentence that says how far the run got, if it was ended early or found a broken stage; else empty."""
 
     @property
     def rate(self) -> float | None:
@@ -133,6 +130,7 @@ def summarize(report: Report) -> Summary:
     rules = tuple(_rule(rule, report, differences) for rule in report.rules)
     conclusion, sentence = _conclude(report, rules)
     found = causes(report)
+    stages = stage_summaries(report, ((each.rule.rule, each.rule.level, each.verdict) for each in rules), found)
     return Summary(
         conclusion,
         sentence,
@@ -146,7 +144,8 @@ def summarize(report: Report) -> Summary:
         sum(result.left_open for result in report.results),
         _judged(report.results),
         report.footer.seconds if report.footer else None,
-        stage_summaries(report, ((each.rule.rule, each.rule.level, each.verdict) for each in rules), found),
+        stages,
+        climb(stages) if not complete(report) or any(each.is_broken for each in stages) else "",
     )
 
 
