@@ -51,7 +51,7 @@ class TorchEager(TorchInterface):
     dialect: Dialect
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
-    variables = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
+    variables: tuple[str, ...] = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
     code = Code(torch, torch.nn.functional)
 
     def __init__(self, device: str = "cpu") -> None:

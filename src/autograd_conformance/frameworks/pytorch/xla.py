@@ -28,7 +28,7 @@ class TorchXla(TorchEager):
         os.environ.setdefault(DEVICE, "CPU")
         super().__init__("torch_xla:xla" if device == "cpu" else device)
 
-    def identity(self, gradient: torch.Tensor) -> None:
+    def identity(self, gradient: torch.Tensor) -> None:  # type: ignore[override]
         """Returns None: gradients cannot be distinguished by their memory."""
 
     def memory(self, value: torch.Tensor) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
@@ -31,7 +30,7 @@ class Thunder(Layer):
     words = "thunder.jit"
     programs_each = 16
     excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
-    traits: ClassVar = {"one_node": DOCUMENTATION}
+    traits = {"one_node": DOCUMENTATION}
     prelude = "import thunder"
     head = "@thunder.jit"
     call = "thunder.jit({function})({inputs})"
