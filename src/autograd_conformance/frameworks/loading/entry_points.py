@@ -48,7 +48,8 @@ class Entry:
         """The arguments of `pip install` that install the framework, such as ``torch>=2.6``; empty if the distribution
         does not say.
         """
-        return self.served_install or _requirements(self.package, self.name.partition("-")[0])
+        whole, family = self.name, self.name.partition("-")[0]  # modes of PyTorch share its extra
+        return self.served_install or _requirements(self.package, whole) or _requirements(self.package, family)
 
     @property
     def is_ours(self) -> bool:
