@@ -126,3 +126,10 @@ def test_a_fault_has_to_explain_every_leaf():
     found = verdict(text, holding(5))  # as if the hook were ignored; but b's gradient is right
     assert found is not None
     assert found.diagnosis is None
+
+
+def test_a_gradient_of_zeros_is_not_put_down_to_a_fault_that_would_give_zeros_by_chance():
+    """The rows of a softmax have a constant sum: the gradient for a cotangent of ones is zero."""
+    found = verdict(f"{A}; b = softmax a dim=0; backward b with [0, 1]", holding(0, 0))
+    assert found is not None
+    assert found.diagnosis is None

@@ -283,6 +283,15 @@ def test_a_module_without_tensors_is_refused_with_the_reason():
     assert str(caught.value).endswith("it needs an adapter")
 
 
+def test_a_module_whose_tensor_is_no_function_is_refused_with_the_reason(monkeypatch):
+    module = ModuleType("with_a_module")
+    module.tensor = ModuleType("with_a_module.tensor")
+    monkeypatch.setitem(sys.modules, "with_a_module", module)
+    with pytest.raises(AdapterError, match="with_a_module has no tensors as PyTorch has them") as caught:
+        load("torch-like:with_a_module")
+    assert "float64: TypeError: 'module' object is not callable" in str(caught.value)
+
+
 def test_a_subclass_names_its_module():
     class Partial(TorchLike):
         """The same framework by a class of its user."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.torchlike.code import Code
@@ -26,6 +26,7 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
@@ -80,6 +81,7 @@ class TorchLike(TorchInterface):
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
         if not hasattr(self.torch, DTYPES[0]) and hasattr(sys.modules.get("torch"), DTYPES[0]):
             self.dialect = _with_dtypes_of_libtorch(self.dialect)
+        self._require_leaves()
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -89,6 +91,18 @@ class TorchLike(TorchInterface):
         self.traits = self._found_traits()
         self.findings = read(Path(path or self.path)) if path or self.path else search(self)
         self._claim(self.findings)
+
+    def _require_leaves(self) -> None:
+        """Raises `ValueError`, with the reason, if no leaf of any dtype can be made as PyTorch makes it."""
+        whys = {dtype: attempt(self.leaf, np.ones(2, dtype), True) for dtype in DTYPES}
+        raised = {dtype: why.error for dtype, why in whys.items() if isinstance(why, Raised)}
+        if len(raised) == len(DTYPES):
+            self._refuse({dtype: f"{type_of(error)}: {message(error)}" for dtype, error in raised.items()})
+
+    def _refuse(self, whys: Mapping[str, str]) -> NoReturn:
+        """Raises `ValueError`, which says for each dtype why it has no tensors as PyTorch has them."""
+        text = "; ".join(f"{dtype}: {why}" for dtype, why in whys.items())
+        raise ValueError(f"{self.name} has no tensors as PyTorch has them ({text}); it needs an adapter")
 
     def _first_way(self, capability: Capability, attribute: str, ways: Sequence[Callable[[Any], Any]]) -> Any:
         """Returns the first way to read a number that shows a capability; the last way if none does."""
@@ -119,8 +133,7 @@ class TorchLike(TorchInterface):
         """Claim everything that the findings do not call missing. Raises `ValueError` if that leaves no dtype."""
         self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
         if not self.dtypes:
-            whys = "; ".join(f"{dtype}: {why}" for dtype, why in found.dtypes.items())
-            raise ValueError(f"{self.name} has no tensors as PyTorch has them ({whys}); it needs an adapter")
+            self._refuse(found.dtypes)
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
         self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
         self.writes = frozenset({*WRITES}.difference(found.writes))

@@ -13,8 +13,9 @@ from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.diagnosis.graph_faults import faults
+from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
+from autograd_conformance.rules.diagnosis.state_faults import state_faults
 
 Gradients = Mapping[Ref, Array | None]
 """The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
@@ -62,8 +63,12 @@ def _explanations(
 
     if old.get(leaf) is not None:
         yield from _old_and_new(old, before, expected)
-    for diagnosis, contributions in faults(reference, call):
+    for diagnosis, contributions in state_faults(reference, call):
         yield diagnosis, total(contributions)
+    for diagnosis, contributions in graph_faults(reference, call):
+        faulty = total(contributions)
+        if any((faulty[r] != before[r]).any() for r in expected):  # zeros have too many causes to name one
+            yield diagnosis, faulty
     for kind, contributions in _equals(reference, expected):
         yield Diagnosis(kind), {r: before[r] + contributions[r] for r in expected}
     again = (

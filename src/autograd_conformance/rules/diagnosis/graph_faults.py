@@ -16,15 +16,7 @@ from autograd_conformance.reference.computation.reverse import TapeEntry, exact_
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
-from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault, state_faults
-
-
-def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Yields the faults that would give a call other gradients: first those of the state before the call, then those of
-    its traversal of the graph.
-    """
-    yield from state_faults(reference, call)
-    yield from graph_faults(reference, call)
+from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault
 
 
 def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
