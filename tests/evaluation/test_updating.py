@@ -37,6 +37,7 @@ DESCRIBED = {
     "hooks": ("hook-once", "hook-never-called", "hook-called-twice"),
     "moved hooks": ("hooks-lost-by-writes", "hook-never-called", "hook-called-twice"),
     "writes": ("leaf-views-written", "leaves-written"),
+    "graphs": ("diamond-once", "use-once", "fan-out-of-seven"),
 }
 """For each family, a fault that an entry can describe, then other faults of the same rule, which the entry must not
 cover.
@@ -46,7 +47,6 @@ UNDESCRIBED = {
     "accumulation": ("overwrites", "keeps-first", "averages"),
     "accumulation of zeros": ("forgets-at-zero", "overwrites", "keeps-first"),
     "lifetime": ("checks-root-only", "never-frees", "silent-when-freed"),
-    "graphs": ("diamond-once", "use-once", "fan-out-of-seven"),
     "errors": ("cotangent-broadcast", "cotangent-reshaped", "wrong-kind"),
     "detach": ("detach-rounds", "detach-keeps-history", "forgets-detach"),
     "memory": ("frees-unwalked", "keeps-what-it-walked", "leaks-in-the-long-run"),

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autograd_conformance.frameworks.blame.raised import REMARK
 from autograd_conformance.known_differences import is_known
 from autograd_conformance.known_differences.file import entry_of
+from autograd_conformance.known_differences.update import Signature
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
@@ -140,3 +142,10 @@ def test_an_entry_with_an_optimizer_step_covers_all_rules_about_its_values(rule:
     assert covers(keys, program, Violation(rule, 2, OtherValue(), (), Ref(0))) is holds
     assert not covers({"rule": "optimizers/formula", "after": "backward", "any_value": True}, program,
                       Violation(rule, 2, OtherValue(), (), Ref(0)))  # fmt: skip
+
+
+def test_a_written_message_is_the_frameworks_own() -> None:
+    """The suite's remark on the adapter names a file, which is another one elsewhere."""
+    said = f"there is no such leaf{REMARK}adapter.py, line 3, in f)"
+    violation = Violation("errors/legal-returns", 2, RaisedError(Kind.UNKNOWN, "TypeError", said), (), None, "sin")
+    assert Signature.of(SINE, violation).message == "there is no such leaf"

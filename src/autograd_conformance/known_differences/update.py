@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autograd_conformance.frameworks.blame.raised import without_remark
 from autograd_conformance.known_differences.clauses import OUTCOMES, Clause, clauses_of, holding, naming
 from autograd_conformance.known_differences.conditions.outcomes import unexpected_dtype
 from autograd_conformance.programs.formats.text import lines
@@ -75,13 +76,18 @@ class Signature:
             violation.rule,
             violation.op,
             None if raised is None else raised.kind.value,
-            None if raised is None else max(re.split(r"0x[0-9a-fA-F]+|\d+", raised.message), key=len).strip() or None,
+            None if raised is None else _longest_part(raised.message),
             working_dtype(program) if compared else None,
             nan,
             boundless,
             gives,
             shape,
         )
+
+
+def _longest_part(message: str) -> str | None:
+    """Returns the longest part of a framework's message between numbers; None if nothing is left."""
+    return max(re.split(r"0x[0-9a-fA-F]+|\d+", without_remark(message)), key=len).strip() or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,15 @@ MOST = 100
 """Maximum number of chained exceptions that are examined; reading a chain may create new exceptions."""
 
 
+REMARK = " (the traceback ends in the adapter: "
+"""The beginning of the suite's remark behind a message of the framework; a place and a bracket follow."""
+
+
+def without_remark(text: str) -> str:
+    """Returns the framework's own message, without the remark of the suite."""
+    return text.partition(REMARK)[0]
+
+
 def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
     """Returns the outcome of an instruction that raised. Raises `AdapterError` for an adapter bug.
 
@@ -44,7 +53,7 @@ def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: C
             return Raised(Kind.UNDECIDED, type_of(error), f"{call}: {message}{where}")
         case blame.Origin.FRAMEWORK:
             if where and isinstance(error, blame.ADAPTER_BUGS):
-                message = f"{message} (the traceback ends in the adapter: {found.place})"
+                message = f"{message}{REMARK}{found.place})"
             return Raised(Kind.UNKNOWN, type_of(error), message)
         case _:
             assert_never(found.origin)
