@@ -20,7 +20,7 @@ MOST = 100
 
 
 REMARK = " (the traceback ends in the adapter: "
-"""The beginning of the suite's remark behind a message of the framework; a place and a bracket follow."""
+"""The beginning of the suite's remark after a message of the framework; a place and a bracket follow."""
 
 
 def without_remark(text: str) -> str:
