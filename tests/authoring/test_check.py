@@ -75,6 +75,17 @@ class EmptyTemplate(Few):
         self.dialect = replace(self.dialect, held="")
 
 
+class NoModes(Few):
+    """The words for grad modes are missing, and one mode records."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, modes={})
+
+    def mode(self, name: str) -> Any:
+        return super().mode("enable_grad")
+
+
 class KnowsNoFreedGraph(Few):
     """`classify` does not know the error of a freed graph."""
 
@@ -105,6 +116,8 @@ def test_nothing_is_wrong_with_pytorch_and_the_example():
         (WrongTemplate, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
         (BrokenTemplate, Blame.ADAPTER, "op sin", "SyntaxError"),
         (EmptyTemplate, Blame.ADAPTER, "template held", "it is empty, but printed code needs it, for"),
+        (NoModes, Blame.ADAPTER, "template modes", "it is empty, but printed code needs it, for MODES"),
+        (NoModes, Blame.EITHER, "MODES", "modes/no-grad-result"),
         (KnowsNoFreedGraph, Blame.NOTE, "classify", "return Kind.GRAPH_FREED"),
         (LosesHook, Blame.EITHER, "HOOKS", "hooks/called: the hook was not called"),
     ],

@@ -13,14 +13,14 @@ import torch
 from autograd_conformance.checking.check import RuleViolated, first_violation
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.evidence.votes import _decide, votes
+from autograd_conformance.failures.evidence.votes import _decide, _forward, votes
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.language import Apply, Attrs, Leaf
 from autograd_conformance.reporting.render import text
 from tests.failures.test_reduced_domains import Halves, _Half
 
@@ -143,3 +143,11 @@ def test_finite_differences_decide_about_a_second_derivative() -> None:
 def test_finite_differences_decide_about_a_write_that_is_not_recorded(write: str) -> None:
     cast = votes(Case.of(broken(f"a = leaf [1.5, 2]; b = square a; {write}; backward b with [3, 4]", Unrecorded())))
     assert cast is not None and cast.decision == AGREE
+
+
+def test_finite_differences_use_no_dtype_and_no_shape_that_the_program_has_not() -> None:
+    """A framework that has float32 alone would make other leaves, and its adapter would be blamed."""
+    program = parse("a = leaf f32 2; b = square a; zero a; c = sin b; backward c", VOCABULARY)
+    leaves = [step for step in _forward(program, {}, (Leaf, Apply)) if isinstance(step, Leaf)]
+    assert {(leaf.value.dtype, leaf.value.shape) for leaf in leaves} == {("float32", ())}
+    assert len(leaves) == 3

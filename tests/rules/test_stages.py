@@ -14,7 +14,7 @@ from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.demands import turn
 from autograd_conformance.programs.slugs import family
 from autograd_conformance.rules.catalogue import FAMILIES, RULES
-from autograd_conformance.rules.stages import NUMBER, STAGES, stage_of, stage_of_test, waiting_for
+from autograd_conformance.rules.stages import NUMBER, STAGES, place_in_stage, stage_of, stage_of_test, waiting_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,3 +97,10 @@ def test_the_documentation_lists_the_stages() -> None:
         (row,) = (line for line in page.splitlines() if line.startswith(f"| {number} | {stage.name} |"))
         assert row.endswith(f"| {needs} |")
         assert all(name in row for name in (*stage.rules, *stage.families, *stage.suites))
+
+
+def test_a_stage_begins_with_its_first_family() -> None:
+    """Otherwise the first failure of a cause would come from a test whose programs are longer."""
+    found = [place_in_stage(rule) for rule in ("lifetime/same-root-raises", "errors/recovers", "memory/freed")]
+    assert found == [0, 1, 2]
+    assert place_in_stage("gradients/forward") == 0

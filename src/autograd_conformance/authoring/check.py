@@ -164,5 +164,10 @@ def _difference(called: object, printed: object) -> str | None:
 
 
 def _code(program: Program, target: Target) -> str:
-    lines = render(program).splitlines() if target.dialect is None else code(program, target.dialect)
-    return "\n".join(lines)
+    """Returns a program as the framework's code, or in the suite's notation if the dialect cannot print it."""
+    if target.dialect is None:
+        return render(program)
+    try:
+        return "\n".join(code(program, target.dialect))
+    except Exception:  # a template is missing or faulty, which another remark says
+        return render(program)

@@ -119,7 +119,7 @@ class {kind}(Adapter):
         """Opens a device."""
 
     def reset(self) -> None:
-        """Prepares for a new program."""
+        """Prepares for a new program. Clear here what the framework keeps for the whole process, such as a tape."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Any:
         """Returns a tensor with the array's elements and dtype."""

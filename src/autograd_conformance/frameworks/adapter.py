@@ -260,7 +260,9 @@ class Adapter:
     # -- every adapter defines these methods ---------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Prepare for a new program. Called before every program."""
+        """Prepare for a new program, such as by clearing a tape that the framework keeps for the whole process. Called
+        before every program.
+        """
         raise NotImplementedError
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Value:

@@ -16,7 +16,7 @@ from autograd_conformance.plugin.stash import SESSION
 from autograd_conformance.plugin.state import about
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
-from autograd_conformance.rules.stages import NUMBER, stage_of_test
+from autograd_conformance.rules.stages import NUMBER, place_in_stage, stage_of_test
 from autograd_conformance.strategies.building.randomness.hypothesis_internals import examples_of
 
 UNDRAWN = 20
@@ -37,17 +37,24 @@ CORPUS = SUITES / "test_corpus.py"
 """The file of the tests that each run one program of the corpus, programs that once found a violation."""
 
 
-def turn(item: pytest.Item) -> tuple[tuple[bool, ...], int, bool]:
-    """Returns the key by which a test is sorted: whether it is late, its stage, and whether it draws programs."""
+def turn(item: pytest.Item) -> tuple[tuple[bool, ...], int, bool, int]:
+    """Returns the key by which a test is sorted: whether it is late, its stage, whether it draws programs, and the
+    family of its rule in the stage. So a stage begins with its own family, whose programs are the shortest.
+    """
     session = item.config.stash.get(SESSION, None)
     costly = session is not None and session.framework.target.programs_each > 0 and item.path != CORPUS
     late = tuple(is_late(item) for is_late in (_is_many, _is_advice, _is_relation)) if costly else ()
-    return late or (False,) * 3, _stage_number(item), item.path != CORPUS
+    return late or (False,) * 3, _stage_number(item), item.path != CORPUS, _family_number(item)
 
 
 def _stage_number(item: pytest.Item) -> int:
     """Returns the position of a test's stage; -1 for a test that is not the suite's."""
     return -1 if item.get_closest_marker("rule") is None else NUMBER[stage_name(item)]
+
+
+def _family_number(item: pytest.Item) -> int:
+    """Returns the position of the family of a test's rule in the test's stage; 0 if the stage lists another one."""
+    return place_in_stage(about(item)[0]) if item.get_closest_marker("rule") else 0
 
 
 def stage_name(item: pytest.Item) -> str:

@@ -19,7 +19,9 @@ class Stage:
     name: str
     """The name in reports, such as "first gradients"."""
     families: tuple[Family, ...]
-    """The families whose rules belong to the stage, except for the rules that another stage lists in `rules`."""
+    """The families whose rules belong to the stage, except for the rules that another stage lists in `rules`. Their
+    tests run in this order.
+    """
     rules: tuple[Slug, ...] = ()
     """Single rules that belong to the stage, although their family belongs to another."""
     suites: tuple[str, ...] = ()
@@ -75,6 +77,13 @@ def stage_of(rule: str) -> Stage:
     """Returns the stage of a rule."""
     slug = Slug(rule)
     return _OF_RULE.get(slug) or _OF_FAMILY[family(slug)]
+
+
+def place_in_stage(rule: str) -> int:
+    """Returns the position of a rule's family in the rule's stage; 0 for a rule that the stage names alone."""
+    families = stage_of(rule).families
+    own = family(Slug(rule))
+    return families.index(own) if own in families else 0
 
 
 def stage_of_test(rule: str, suite: str) -> Stage:

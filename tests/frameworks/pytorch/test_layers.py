@@ -42,8 +42,13 @@ class Halved(Layer):
         return tuple(y / 2 for y in function(*inputs))
 
 
+NEEDS = {"torch-thunder": "thunder", "torch-xla": "torch_xla"}
+"""The packages that modes need besides PyTorch."""
+
+
 @pytest.mark.parametrize("name", [name for name in frameworks() if name.startswith("torch")])
 def test_a_mode_is_named_as_it_is_offered(name: str) -> None:
+    pytest.importorskip(NEEDS.get(name, "torch"))
     assert load(name).name == name
 
 

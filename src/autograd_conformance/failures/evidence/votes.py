@@ -175,12 +175,13 @@ def _detached(case: Case) -> dict[int, Leaf] | None:
 
 def _forward(program: Program, changed: Mapping[int, Leaf], kept: tuple[type[Instruction], ...]) -> Program:
     """Returns a program with the leaves in `changed` replaced. Instructions that are not `kept` are replaced by unused
-    leaves, so that instruction numbers stay.
+    copies of a leaf, so that instruction numbers stay, and that no dtype or shape is new to the framework.
     """
     steps: list[Instruction] = []
+    unused = next(step for step in program if isinstance(step, Leaf))
     for at, step in enumerate(program):
         if not isinstance(step, kept):
-            step = Leaf(Literal((0.0,), (1,)), False)
+            step = unused
         steps.append(changed.get(at, step))
     return Program(tuple(steps))
 
