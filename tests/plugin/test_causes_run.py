@@ -64,6 +64,4 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
         name = failure.test.rpartition("::")[2].removeprefix("test_")
         assert name in terminal, "by name in the terminal"
     assert all(cause.shown.replay in page for cause in found)
-    more = sum(map(int, re.findall(r"^And (\d+) more failures?, which", page, re.MULTILINE)))
-    others = map(int, re.findall(r"^<summary>(\d+) other failures? with probably", page, re.MULTILINE))
-    assert sum(others) + len(found) == len(report.failures) > more > 0
+    assert sum(map(int, re.findall(r"(\d+) other failure", page))) + len(found) == len(report.failures)
