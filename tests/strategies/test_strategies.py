@@ -30,6 +30,7 @@ from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
@@ -418,6 +419,28 @@ def test_cotangents_of_other_shapes_are_for_frameworks_that_claim_to_refuse_them
     with alphabet.using(replace(alphabet.EVERYTHING, ops=SMALL, capabilities=claims)):
         drawn()
     assert (other > 0) is claimed
+
+
+@pytest.mark.parametrize("strategy", [programs, sequences])
+def test_without_cotangents_a_root_is_a_number_although_no_sum_is_over_all_dimensions(
+    strategy: Callable[[], st.SearchStrategy[Drawn]],
+):
+    calls = 0
+
+    @settings(settings.get_profile("counting"), max_examples=25)
+    @given(strategy())
+    def drawn(case: Drawn) -> None:
+        nonlocal calls
+        for call in case.program:
+            if isinstance(call, Backward):
+                calls += 1
+                assert call.cotangents == (None,) * len(call.roots)
+
+    claims = frozenset(Capability) - {Capability.COTANGENTS}
+    single = {"sum": Limit({"dim": ((), (0,), (1,), (2,))})}
+    with alphabet.using(replace(alphabet.EVERYTHING, ops=SMALL, capabilities=claims, limits=single)):
+        drawn()
+    assert calls > 10
 
 
 @pytest.mark.parametrize("op", ["cos", "atan", "silu", "gelu"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape, is_recorded
 from autograd_conformance.programs.operands import operands
@@ -260,10 +261,14 @@ class Ops:
         self._totals.clear()
 
     def summed(self, value: Ref) -> Ref:
-        """Adds the sum of all elements of `value`, and returns it. Raises `UnsupportedShape` if the framework has no
-        working `sum`; roots of other shapes need none.
+        """Adds the sum of all elements of `value`, in several sums if the framework has none over all dimensions, and
+        returns it. Raises `UnsupportedShape` if the framework has no `sum` that works so; roots of other shapes need
+        none.
         """
-        alphabet = self._script.alphabet
-        if "sum" not in alphabet.ops:
-            raise UnsupportedShape("needs explicit cotangents, or a working sum, for roots of several elements")
-        return self._script.apply("sum", (value,), alphabet.attributes("sum", self._script.shape(value))[0])[0]
+        alphabet, made = self._script.alphabet, value
+        if "sum" in alphabet.ops:
+            for _ in range(1 + len(self._script.shape(value))):
+                made = self._script.apply("sum", (made,), alphabet.attributes("sum", self._script.shape(made))[0])[0]
+                if size(self._script.shape(made)) <= 1:
+                    return made
+        raise UnsupportedShape("needs explicit cotangents, or a working sum, for roots of several elements")
