@@ -20,6 +20,9 @@ from autograd_conformance.rules.diagnosis.state_faults import state_faults
 Gradients = Mapping[Ref, Array | None]
 """The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
 
+BY_CHANCE = frozenset({DiagnosisKind.COTANGENT_IGNORED, DiagnosisKind.COTANGENT_SUMMED})
+"""Faults that would give zeros by chance, as for an op whose results have a constant sum; zeros do not show them."""
+
 Totals = dict[Ref, Array]
 """The gradient, or a call's contribution to it, of each value that the call adds to or returns a gradient for."""
 
@@ -67,7 +70,7 @@ def _explanations(
         yield diagnosis, total(contributions)
     for diagnosis, contributions in graph_faults(reference, call):
         faulty = total(contributions)
-        if any((faulty[r] != before[r]).any() for r in expected):  # zeros have too many causes to name one
+        if diagnosis.kind not in BY_CHANCE or any((faulty[r] != before[r]).any() for r in expected):
             yield diagnosis, faulty
     for kind, contributions in _equals(reference, expected):
         yield Diagnosis(kind), {r: before[r] + contributions[r] for r in expected}
