@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 LIFETIME, ACCUMULATION = "suites/test_lifetime.py", "suites/test_accumulation.py"
-OVERWRITTEN = "tests.frameworks.adapters.few:FewOverwritten"
+OVERWRITTEN = "tests.frameworks.adapters.few:FewOverwrittenVectors"
 
 
 def _terminable() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from evaluation.mutants.accumulation import Overwrites
+from evaluation.mutants.accumulation import Overwrites, ReadGrad
 from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor, CreatesInPlace
 from evaluation.mutants.mutant import Cotangents, Roots
 
@@ -22,6 +24,17 @@ class FewOverwritten(Overwrites):
     """The same with a fault: a backward call replaces the gradient that a leaf stores."""
 
     ops = OPS
+
+
+class FewOverwrittenVectors(Overwrites):
+    """The same fault in leaves of several elements alone, so that accumulation as a whole works."""
+
+    ops = OPS
+
+    def combine(self, leaf: torch.Tensor, old: ReadGrad, new: ReadGrad) -> ReadGrad:
+        if old is None or new is None or leaf.numel() > 1:
+            return super().combine(leaf, old, new)
+        return old + new
 
 
 class FewCopied(AddsToCopies):
