@@ -380,7 +380,9 @@ def test_records_that_are_cut_off_or_spoilt_are_refused(tmp_path):
     spoilt.write_text("".join([*lines[:2], "{'record'}\n", *lines[2:]]))
 
     def shown(*arguments: str | Path) -> Run:
-        return finished([sys.executable, "-m", "reports", *map(str, arguments)], dict(os.environ), tmp_path)
+        return finished(
+            [sys.executable, "-m", "autograd_conformance.reporting", *map(str, arguments)], dict(os.environ), tmp_path
+        )
 
     assert shown(cut, "--allow-truncated").code == 0
     without_footer, malformed = shown(cut), shown(spoilt)

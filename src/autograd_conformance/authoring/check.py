@@ -136,7 +136,7 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
         yield Remark(Blame.EITHER, about, f"in its printed code, {error.how}", _code(program, target))
         return
     except SyntaxError:
-        return  # it is told with the templates
+        return  # `problems` yields it with the templates
     except Exception as error:
         text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
         yield Remark(Blame.ADAPTER, about, text, _code(program, target))
