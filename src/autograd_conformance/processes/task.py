@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +40,21 @@ class Task:
     def failure(self) -> str | None:
         """Returns the reason why the process itself failed, in its words; None if it did not fail."""
         return self.failed.read_text(encoding="utf-8") if self.failed.exists() else None
+
+
+class Growth:
+    """Watches whether the notes of a task grow."""
+
+    def __init__(self, task: Task, limit: float) -> None:
+        self.path, self.limit = task.path, limit
+        self.size, self.since = -1, time.monotonic()
+
+    def has_stopped(self) -> bool:
+        """Looks for new notes; returns whether none was written for more than `limit` seconds."""
+        size = self.path.stat().st_size
+        if size != self.size:
+            self.size, self.since = size, time.monotonic()
+        return time.monotonic() - self.since > self.limit
 
 
 class Notes:

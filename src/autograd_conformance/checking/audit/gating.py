@@ -17,7 +17,7 @@ from typing import NamedTuple
 from autograd_conformance.checking.audit.gate_worker import END, GateNote, Request, broken_stages, latest
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Task
+from autograd_conformance.processes.task import Growth, Task
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.rules.stages import waiting_for
 
@@ -69,13 +69,10 @@ def _is_finished(task: Task) -> bool:
 
 def _run_until_it_ends(task: Task, timeout: float, until: float) -> None:
     """Starts a process for the gates without notes, and waits until it ends, hangs, or the time is over."""
-    limit = scaled_timeout(timeout + LOADING)
+    growth = Growth(task, scaled_timeout(timeout + LOADING))
     child = Child(task.command, environment())
     try:
-        size, since = -1, time.monotonic()
-        while child.status is None and time.monotonic() < until and time.monotonic() - since <= limit:
-            if size != (size := task.path.stat().st_size):
-                since = time.monotonic()
+        while child.status is None and time.monotonic() < until and not growth.has_stopped():
             time.sleep(POLL)
     finally:
         child.stop()

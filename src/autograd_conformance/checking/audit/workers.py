@@ -17,7 +17,7 @@ from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Task
+from autograd_conformance.processes.task import Growth, Task
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.terms import Budget
 
@@ -152,7 +152,7 @@ class AuditWorker:
         """Starts a process for the ops without notes."""
         self.begun = len(self.noted())
         self.child = Child(self.task.command, environment())
-        self.size, self.since = -1, time.monotonic()
+        self.growth = Growth(self.task, self.limit)
 
     def keep_running(self) -> bool:
         """Starts another process if the last one died; returns whether the part is not finished yet. Raises
@@ -160,7 +160,7 @@ class AuditWorker:
         """
         assert self.child is not None
         code = self.child.status
-        if code is None and not self._look_if_stuck():
+        if code is None and not self.growth.has_stopped():
             return True
         self.stop()
         if code == SPENT:
@@ -176,13 +176,6 @@ class AuditWorker:
             raise AuditFailed(f"the audit of the ops did not finish; the last line of its process: {last[:200]}")
         self.start()
         return True
-
-    def _look_if_stuck(self) -> bool:
-        """Looks for new notes; returns whether none was written within the time limit of an op."""
-        size = self.task.path.stat().st_size
-        if size != self.size:
-            self.size, self.since = size, time.monotonic()
-        return time.monotonic() - self.since > self.limit
 
     def stop(self) -> None:
         """Ends the process that runs now."""
