@@ -48,3 +48,16 @@ def test_a_signal_that_is_ignored_from_outside_stays_ignored_while_a_run_is_load
         signal.signal(signal.SIGHUP, before)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_tests_that_are_no_run_of_the_suite_keep_the_handlers_of_python() -> None:
+    before = {number: signal.getsignal(number) for number in loading.STOPPING}
+    try:
+        for number in loading.STOPPING:
+            signal.signal(number, loading.end_at_once)
+        loading.stop_handling_signals()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -33,3 +33,12 @@ def handle_signals() -> None:
                 signal.signal(number, end_at_once)
             except ValueError:  # not the main thread
                 return
+
+
+def stop_handling_signals() -> None:
+    """Restores Python's own handlers where `handle_signals` replaced them: for tests that are not a run of the suite,
+    which pytest ends with its own summary.
+    """
+    for number in STOPPING:
+        if signal.getsignal(number) is end_at_once:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

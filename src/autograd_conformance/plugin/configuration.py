@@ -19,6 +19,7 @@ from autograd_conformance.checking.session.records import header
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description
+from autograd_conformance.package.loading import stop_handling_signals
 from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.processes.progress import Progress
@@ -71,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.help or getattr(config.option, "markers", False):
         return
     if not (runs_suites(config) or config.option.replay or config.option.program):
+        stop_handling_signals()
         return
     worker = getattr(config, "workerinput", None)
     if worker is None:
