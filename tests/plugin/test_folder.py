@@ -97,6 +97,18 @@ def test_a_disk_that_fills_up_ends_the_run_with_its_summary(workers, tmp_path: P
     assert {result.verdict for result in report.results} <= {"pass", "not applicable"}
 
 
+@pytest.mark.parametrize("most", [0, 300, 3_000])
+def test_a_disk_that_fills_up_before_the_tests_is_not_blamed_on_the_adapter(most, tmp_path: Path):
+    """The gates, or the audit of the ops, cannot write their notes."""
+    words, environment = command(tmp_path, ONE, framework="tests.frameworks.adapters.cramped:CrampedElsewhere")
+    environment[MOST] = str(most)
+    done = finished(words, environment, tmp_path)
+    assert done.code == 11, done.output
+    assert "temporary files can no longer be written" in done.output
+    assert "adapter error" not in done.output
+    assert "Traceback" not in done.output
+
+
 def test_what_hypothesis_keeps_stays_out_of_the_current_folder(tmp_path: Path):
     words, environment = command(tmp_path / "report", str(ROOT / ONE))
     environment = {name: value for name, value in environment.items() if name != "HYPOTHESIS_STORAGE_DIRECTORY"}

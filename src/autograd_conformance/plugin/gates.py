@@ -20,6 +20,7 @@ from autograd_conformance.failures.record import crash_failure, failure
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.plugin.stash import LIMITS, SESSION, WAITING
+from autograd_conformance.plugin.stopped import stopping_on_full_disk
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.reporting.analysis.stages import GATES
@@ -56,7 +57,8 @@ def _waiting(config: pytest.Config) -> Waiting:
         return NOTHING_WAITS
     seconds = config.stash[LIMITS].seconds_left()
     until = float("inf") if seconds is None else time.monotonic() + PART * seconds
-    found = gate_run(settings.name, settings.device, dtype, settings.timeout, until)
+    with stopping_on_full_disk():
+        found = gate_run(settings.name, settings.device, dtype, settings.timeout, until)
     session.process.slow = found.is_slow
     broken = {stage: faults for stage, faults in found.broken.items() if _is_broken(faults, session)}
     if found.is_complete and not found.broken and not found.is_slow:

@@ -33,7 +33,7 @@ from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
 from autograd_conformance.plugin.selection import needed_ops
 from autograd_conformance.plugin.stash import AUDITED, LIMITS, SESSION
-from autograd_conformance.plugin.stopped import StoppedRun
+from autograd_conformance.plugin.stopped import StoppedRun, stopping_on_full_disk
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -151,11 +151,12 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     left = len(every.difference(kept))
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
     try:
-        found, notes = audit(
-            name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits, kept,
-            jobs if limits.programs is None else min(1, left), but, described, limits.audit_until(slow),
-            limits.audit_programs, slow,
-        )  # fmt: skip
+        with stopping_on_full_disk():
+            found, notes = audit(
+                name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits,
+                kept, jobs if limits.programs is None else min(1, left), but, described, limits.audit_until(slow),
+                limits.audit_programs, slow,
+            )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
     except AuditCutShort as error:

@@ -5,11 +5,13 @@ Each note is on disk before the process continues, so a crash or a hang loses on
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +20,34 @@ from autograd_conformance.processes.child import dying_with_parent
 REQUEST, NOTES, FAILED = "request.json", "notes", "failed"
 """The files of a task: its request, its notes, and the reason why the process itself failed."""
 
+UNWRITABLE = 74
+"""Exit code of a task's process that could not write its files, as EX_IOERR of sysexits.h."""
+
+STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""Numbers of the errors of a disk that is full or cannot be written."""
+
 Errors = tuple[type[BaseException], ...]
+
+
+class UnwritableFiles(Exception):
+    """The files of a task cannot be written. This says nothing about the framework."""
+
+
+@contextmanager
+def naming_storage() -> Iterator[None]:
+    """Raises `UnwritableFiles`, inside a `with` block, for an error of a disk that is full or cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in STORAGE:
+            raise
+        raise UnwritableFiles(os.strerror(error.errno)) from None
+
+
+def refuse_unwritable(status: int | None) -> None:
+    """Raises `UnwritableFiles` if this is the exit code of a process that could not write its files."""
+    if status == UNWRITABLE:
+        raise UnwritableFiles("a process that the suite started found no room for its files")
 
 
 class Task:
@@ -78,12 +107,18 @@ def carry_out(
     main: Callable[[Path, Any], object], describe: Callable[[BaseException, Any], str], caught: Errors = (Exception,)
 ) -> NoReturn:
     """Calls `main` with the folder and the request of this process's task, and ends the process. `describe` words an
-    error of a request, if `caught` has its type.
+    error of a request, if `caught` has its type. The process ends with `UNWRITABLE` if it could not write its files.
     """
     folder = Path(sys.argv[1])
     request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
     try:
-        main(folder, request)
-    except caught as error:
-        (folder / FAILED).write_text(describe(error, request), encoding="utf-8")
+        with naming_storage():
+            try:
+                main(folder, request)
+            except caught as error:
+                if isinstance(error, OSError) and error.errno in STORAGE:
+                    raise
+                (folder / FAILED).write_text(describe(error, request), encoding="utf-8")
+    except UnwritableFiles:
+        os._exit(UNWRITABLE)
     os._exit(0)  # even if the framework leaves threads running

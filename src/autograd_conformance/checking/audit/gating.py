@@ -17,7 +17,7 @@ from typing import NamedTuple
 from autograd_conformance.checking.audit.gate_worker import END, GateNote, Request, broken_stages, latest
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Growth, Task
+from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.rules.stages import waiting_for
 
@@ -46,10 +46,10 @@ class GateRun(NamedTuple):
 
 def gate_run(name: str, device: str, dtype: str, timeout: float, until: float = math.inf) -> GateRun:
     """Runs the gates of all stages on a framework, until a time on the monotonic clock. A stage whose gates did not run
-    in time, or cannot run, counts as open.
+    in time, or cannot run, counts as open. Raises `UnwritableFiles` if the disk is full.
     """
     request = Request(name, device, dtype, timeout)
-    with TemporaryDirectory() as folder:
+    with naming_storage(), TemporaryDirectory() as folder:
         task = Task("autograd_conformance.checking.audit.gate_worker", Path(folder), asdict(request))
         begun = -1
         while len(found := latest(task.notes())) > begun and not _is_finished(task) and time.monotonic() < until:
@@ -76,6 +76,7 @@ def _run_until_it_ends(task: Task, timeout: float, until: float) -> None:
             time.sleep(POLL)
     finally:
         child.stop()
+    refuse_unwritable(child.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Growth, Task
+from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.terms import Budget
 
@@ -84,7 +84,7 @@ def audit(
         name, device, dtypes, timeout, thrice, limits.programs if most is None else most, sorted(but),
         None if description is None else description.to_json(), shares=jobs, slow=slow,
     )  # fmt: skip
-    with TemporaryDirectory() as folder, ExitStack() as ending:
+    with naming_storage(), TemporaryDirectory() as folder, ExitStack() as ending:
         shares = [AuditWorker(replace(request, number=k), Path(folder) / str(k), kept) for k in range(jobs)]
         for share in shares:
             ending.callback(share.stop)
@@ -156,13 +156,14 @@ class AuditWorker:
 
     def keep_running(self) -> bool:
         """Starts another process if the last one died; returns whether the part is not finished yet. Raises
-        `AuditCutShort` or `AuditFailed` if the audit has to end.
+        `AuditCutShort`, `AuditFailed` or `UnwritableFiles` if the audit has to end.
         """
         assert self.child is not None
         code = self.child.status
         if code is None and not self.growth.has_stopped():
             return True
         self.stop()
+        refuse_unwritable(code)
         if code == SPENT:
             raise AuditCutShort("programs")
         found = self.noted()

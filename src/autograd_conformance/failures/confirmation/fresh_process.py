@@ -26,7 +26,14 @@ from autograd_conformance.frameworks.probing.descriptions import Description, de
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, environment, finished
-from autograd_conformance.processes.task import Notes, Task, carry_out
+from autograd_conformance.processes.task import (
+    Notes,
+    Task,
+    UnwritableFiles,
+    carry_out,
+    naming_storage,
+    refuse_unwritable,
+)
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -80,10 +87,14 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
 
     Raises `AdapterError` if the framework describes itself differently in that process.
     """
-    with TemporaryDirectory() as folder:
-        task = Task(__name__, Path(folder), asdict(request))
-        finished(task.command, _time_limit(request), environment() | dict(variables or {}))
-        notes, error = task.notes(), task.failure()
+    try:
+        with naming_storage(), TemporaryDirectory() as folder:
+            task = Task(__name__, Path(folder), asdict(request))
+            ended = finished(task.command, _time_limit(request), environment() | dict(variables or {}))
+            refuse_unwritable(ended.code)
+            notes, error = task.notes(), task.failure()
+    except UnwritableFiles as unwritable:
+        return Result(error=str(unwritable))
     if notes and notes[0]:
         raise AdapterError(notes[0])
     if error and len(notes) <= max(request.runs, 1):  # a later error, of the printed code, leaves the results valid
