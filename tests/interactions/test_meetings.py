@@ -85,6 +85,13 @@ def test_a_call_into_inputs_walks_only_what_depends_on_them():
     assert "hooked" not in last(f"{text} inputs a")
 
 
+def test_a_value_may_depend_on_itself_after_a_write():
+    text = "a = leaf [1, 2]; b = multiply a a; c = reshape b shape=(2, 1); write a mul_ b; "
+    text += "backward c inputs c with [[1], [2]]"
+    assert {"view", "backward: inputs"} <= last(text)
+    assert "view" in last(f"{text}; backward c inputs a with [[1], [2]]")
+
+
 def test_each_instruction_has_facts_and_each_option_brings_one():
     """A new instruction or option is measured without further work."""
     for kind, row in INSTRUCTIONS.items():

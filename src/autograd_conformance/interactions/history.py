@@ -78,13 +78,18 @@ class History:
                 pending.extend(self.sources.get(ref, ()))
         if call.inputs is None:
             return list(found)
-        return [ref for ref in found if self._reaches(ref, {*call.inputs}, {})]
+        reached = self._above({*call.inputs})
+        return [ref for ref in found if ref in reached]
 
-    def _reaches(self, ref: Ref, inputs: set[Ref], known: dict[Ref, bool]) -> bool:
-        """Whether a value is one of the inputs, or depends on one."""
-        if ref not in known:
-            known[ref] = ref in inputs or any(self._reaches(each, inputs, known) for each in self.sources.get(ref, ()))
-        return known[ref]
+    def _above(self, inputs: set[Ref]) -> set[Ref]:
+        """Returns the inputs, and the values that depend on one. After a write, a value may depend on itself."""
+        found, pending = set(inputs), list(inputs)
+        while pending:
+            ref = pending.pop()
+            users = [made for made, sources in self.sources.items() if ref in sources and made not in found]
+            found.update(users)
+            pending.extend(users)
+        return found
 
     def record(self, at: int, step: Instruction, modes: Modes, read: Iterable[Ref]) -> None:
         """Add an instruction, which reads these operands."""
