@@ -20,6 +20,8 @@ from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.checking.skip_list import NO_SKIPS, MalformedSkips
 from autograd_conformance.checking.skip_list import read as read_skips
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.failures.confirmation.alone import blaming_only_what_fails_alone
+from autograd_conformance.failures.confirmation.fresh_process import Request
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load, without_mode
 from autograd_conformance.frameworks.probing.descriptions import Description
@@ -168,7 +170,21 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
         store.keep({**store.notes(session.framework.is_settled), **notes})
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
-    return replace(found, untried=every.difference(notes))
+    return replace(_blamed(found, session, name, described, limits), untried=every.difference(notes))
+
+
+def _blamed(found: AuditResult, session: Session, name: str, described: Description, limits: Limits) -> AuditResult:
+    """Returns the result of an audit with only those faults that occur in a fresh process, too."""
+    settings = session.settings
+    request = Request(
+        name, settings.device, counts=False, timeout=settings.timeout, before=(), program={}, runs=1,
+        statement=described.to_json(),
+    )  # fmt: skip
+    listed = frozenset(entry.op for entry in session.framework.known if entry.op is not None)
+    try:
+        return blaming_only_what_fails_alone(found, request, listed, limits.seconds_left())
+    except AdapterError as error:
+        raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
 
 
 def about(item: pytest.Item) -> tuple[str, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autograd_conformance.reporting.records.failure import Category, ErrorSize, Signature
@@ -71,6 +71,31 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """The violation of an op that is not blamed, because the framework seems to keep state between programs."""
+
+    fault: Fault
+    """The violation, which the op showed after other programs."""
+    ran_alone: bool
+    """Whether the program ran alone in a fresh process, where it passed; False if there was no time for it, and the
+    program of another op passed there."""
+
+    @property
+    def why(self) -> str:
+        """The reason why the op is not blamed, as a sentence for the author of an adapter."""
+        if self.ran_alone:
+            return f"{self.fault.observed}, but it {PASSES_ALONE}"
+        return f"{self.fault.observed}; it was not run alone in a fresh process, where other ops pass: {KEEPS_STATE}"
+
+
+KEEPS_STATE = "the framework, or the adapter's reset(), keeps state between programs"
+"""The reason why a program goes wrong only after other programs."""
+
+PASSES_ALONE = f"passes alone in a fresh process: {KEEPS_STATE}"
+"""The same reason, with the observation that shows it."""
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """The ops that violate a rule when they run alone, grouped by the lowest order of derivative that fails."""
 
@@ -89,6 +114,8 @@ class AuditResult:
     """Ops that did not run alone, because the audit's part of the run's time was over."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """The violation of each wrong or lost op, except wrong ops of which only an undecided error is known."""
+    undecided: Mapping[str, Undecided] = field(default_factory=dict)
+    """The ops that are not blamed for a violation, because the framework seems to keep state between programs."""
     programs: int = 0
     """Number of programs that the audit ran, with those of the ops that violate no rule."""
     cut: Budget | None = None
@@ -117,8 +144,16 @@ class AuditResult:
             self.twice | mode.twice,
             self.untried | mode.untried,
             {**self.faults, **mode.faults},
+            {**self.undecided, **mode.undecided},
             self.programs + mode.programs,
         )
+
+    def not_blaming(self, undecided: Mapping[str, Undecided]) -> AuditResult:
+        """Returns this result without the faults of some ops, which are undecided. An op that ended its process stays
+        among the lost ones, which the programs of other tests do not use.
+        """
+        faults = {op: fault for op, fault in self.faults.items() if op not in undecided}
+        return replace(self, wrong=self.wrong - {*undecided}, faults=faults, undecided=undecided)
 
     def to_json(self) -> dict[str, list[str]]:
         """Returns the sets of ops as JSON data, for sending to another process."""

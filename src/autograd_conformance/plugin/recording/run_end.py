@@ -13,14 +13,16 @@ from typing import Literal
 
 import pytest
 
-from autograd_conformance.checking.audit.outcome import AuditResult, Fault
+from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session.records import now
 from autograd_conformance.claims.records import claim_records, limited_case_runner
 from autograd_conformance.failures.audited import audit_failure
 from autograd_conformance.failures.confirmation.time_limit import confirm
 from autograd_conformance.known_differences import Known as Entry
+from autograd_conformance.plugin.recording.audit_notes import audit_notes
 from autograd_conformance.plugin.recording.known_update import update
+from autograd_conformance.plugin.recording.properties import UNDECIDED
 from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.processes import journal
 from autograd_conformance.programs import slugs
@@ -57,6 +59,7 @@ class RunEnd:
         attempt("failures that were not sent", self.run.write_unsent, None)
         if self.run.termination.over and self._has_failed():
             exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        attempt("ops that pass alone", self._write_undecided, None)
         if attempt("faults that the audit found", self._write_audited, False) and exitstatus in RIGHT:
             exitstatus = pytest.ExitCode.TESTS_FAILED
         if attempt("the file of known differences", self._update, False) and exitstatus in RIGHT:
@@ -87,6 +90,23 @@ class RunEnd:
         name = "faults that the audit found"
         failing = [self.run.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
         return any(failing)
+
+    def _write_undecided(self) -> None:
+        """Writes a result for each op that went wrong in the audit but is not blamed, because it passes alone."""
+        for op, each in self.run.session.framework.audited.undecided.items():
+            if each.fault.rule in self.run.session.settings.skips.rules:
+                continue
+            result = Result(
+                test=f"audit[{op}]",
+                rule=each.fault.rule,
+                op=op,
+                verdict=UNDECIDED,
+                reason=each.why,
+                programs=1,
+                exercised={each.fault.rule: 1},
+                seconds=0.0,
+            )
+            self.run.write(result)
 
     def _faults(self) -> list[tuple[str, Fault]]:
         """Returns the faults that the audit found, with their ops, without those of rules that the user skips."""
@@ -258,17 +278,8 @@ class RunEnd:
             not_run=not_run,
             deselected=self.run.deselected,
             missing_ops=tuple(sorted(self.run.session.framework.audited.missing)),
-            notes=(*_untried(self.run.session.framework.audited), *self.run.tally.remarks.lines()),
+            notes=(*audit_notes(self.run.session.framework.audited), *self.run.tally.remarks.lines()),
             selection=not self.run.whole,
         )
         summary = summarize(replace(self.run.writer.report(), footer=footer))
         return replace(footer, exit_code=exit_code(summary, footer, int(exitstatus)))
-
-
-def _untried(audited: AuditResult) -> Iterator[str]:
-    """Yields a note about the ops that the audit, which runs each op alone, had no time or no programs to run."""
-    if audited.untried:
-        yield (
-            f"{counted(len(audited.untried), 'op')} could not run alone before the tests in their part of the run's "
-            "budget (--programs or --seconds), so only the tests of these ops use them"
-        )

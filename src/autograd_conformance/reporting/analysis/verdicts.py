@@ -69,7 +69,7 @@ VERDICTS = (
     VerdictMeaning("timeout", "a program took longer than `--patience` seconds (scaled up if more processes run than there are processors)", is_failure=True),
     VerdictMeaning("flaky", "the same program failed once and passed once: the framework is not deterministic", is_failure=True),
     VerdictMeaning("adapter bug", "the adapter raised an exception before it called the framework; this says nothing about the framework", prevents_verdict=True),
-    VerdictMeaning("cannot be told", "the error may be the framework's or somebody else's, such as a process that was killed from outside", prevents_verdict=True),
+    VerdictMeaning("cannot be told", "the error may be the framework's or somebody else's, such as a process that was killed from outside, or an op that passes alone in a fresh process", prevents_verdict=True),
     VerdictMeaning("error", "the test itself failed; this says nothing about the framework", prevents_verdict=True),
     VerdictMeaning("known difference", "the framework breaks the rule only in ways that its list of known differences names"),
     VerdictMeaning("vacuous", f"fewer than {THRESHOLD} programs exercised the rule, or the run's budget ended before one of its tests began. This is not a pass: run more programs (`--hypothesis-profile=standard`) or support more ops", prevents_verdict=True),
