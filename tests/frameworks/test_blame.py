@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 
 import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.counts.remarks import Remarks
 from autograd_conformance.frameworks.blame.blame import Origin, blame
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.loading.registry import AdapterError, load
@@ -156,3 +159,16 @@ def test_an_accident_is_no_refusal(name: str):
     with pytest.raises(RuleViolated) as broken:
         Check(InProcess(adapter))(TWICE)
     assert broken.value.violation.rule == "lifetime/same-root-raises"
+
+
+@pytest.mark.parametrize(("name", "advised"), [("SaysOneThing", False), ("SaysOneThingRightly", True)])
+def test_no_line_is_advised_for_an_error_that_legal_calls_raise(name: str, advised: bool):
+    check = Check(InProcess(load(f"tests.frameworks.adapters.ending:{name}")))
+    check(parse("a = leaf [1, 2] const; b = multiply a a; backward b with [1, 1]", VOCABULARY))
+    with suppress(RuleViolated):
+        check(parse("a = leaf 2; b = exp a; backward b", VOCABULARY))
+    remarks = Remarks.from_json(json.loads(json.dumps(check.remarks.to_json())))
+    (said,) = remarks.lines()
+    assert "1 call had to raise an error (no grad)" in said
+    assert ("add to classify(): " in said) == advised
+    assert ("Legal calls raise it, too" in said) != advised

@@ -6,12 +6,15 @@ only the author knows whether the adapter or the framework is wrong, then notes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.check import judgement_of
+from autograd_conformance.checking.counts.remarks import Remarks as Errors
+from autograd_conformance.checking.counts.remarks import advice
 from autograd_conformance.checking.soundness.printed_code import problems
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
@@ -31,6 +34,12 @@ from autograd_conformance.programs.observations import Observation, Raised, Retu
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
+
+SLOW = 1.0
+"""Seconds for one small program above which a step is called slow."""
+
+NAMED = 8
+"""Largest number of slow steps that are named."""
 
 
 class Blame(Enum):
@@ -54,28 +63,78 @@ class Remark:
     """The program that shows it, as code; empty if none does."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """One program of a check."""
+
+    about: str
+    """The op, capability or form of operands that the program tries."""
+    program: Program
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The results of one step of a check."""
+
+    about: str
+    remarks: tuple[Remark, ...] = ()
+    errors: Errors = field(default_factory=Errors)
+    """The errors that the adapter's `classify` does not know."""
+    seconds: float = 0.0
+    """Seconds that the framework took for the program."""
+
+
 def check(target: Target, known: Sequence[Known] = ()) -> Iterator[Remark]:
     """Yields the remarks about an adapter that passed the smoke test and the probe. Known differences are left out. If
     the framework has a process that dies, that is a remark about the program that ran.
     """
+    yield from about_claims(target)
+    yield from summed([checked(step, target, known) for step in steps(target)])
+
+
+def about_claims(target: Target) -> Iterator[Remark]:
+    """Yields the remarks about an adapter for which no program has to run."""
     for note in target.notes:
         yield Remark(Blame.NOTE, "claims", note)
     yield from _templates(target)
+
+
+def steps(target: Target) -> Iterator[Step]:
+    """Yields the programs of a check: one for each op, each capability and each form of operands."""
     dtypes = tuple(target.dtypes)
-    refusals: set[tuple[str, str]] = set()
     with alphabet.using(alphabet_of(target, dtypes)) as everything:
         for op in everything.ops:
             program = sample(op, 0, dtypes[0])
             if program is not None:
-                yield from _judged(f"op {op}", program, target, known, refusals)
+                yield Step(f"op {op}", program)
     for capability, smallest in SMALLEST.items():
         program = parse(smallest.text, VOCABULARY)
         if capability in target.capabilities and not unsupported_by(program, target):
-            yield from _judged(capability.name, program, target, known, refusals)
+            yield Step(capability.name, program)
     for form, shape in FORMS.items():
         program = parse(_of_shape(shape), VOCABULARY)
         if not unsupported_forms(program, target) and not unsupported_by(program, target):
-            yield from _judged(form, program, target, known, refusals)
+            yield Step(form, program)
+
+
+def summed(found: Sequence[Checked]) -> Iterator[Remark]:
+    """Yields the remarks of all steps, then those about the errors that `classify` does not know, and about time."""
+    errors = Errors()
+    for each in found:
+        yield from each.remarks
+        errors.add(each.errors)
+    said: set[tuple[str, str]] = set()
+    for refusal in errors.refusals:
+        if (refusal.type, refusal.message) not in said:
+            said.add((refusal.type, refusal.message))
+            text = f"it does not know an error of {refusal.type} ({refusal.message}). {advice(refusal, errors.legal)}"
+            yield Remark(Blame.NOTE, "classify", text)
+    slow = sorted((each for each in found if each.seconds > SLOW), key=lambda each: -each.seconds)
+    if slow:
+        named = ", ".join(f"{each.about} {each.seconds:.1f} s" for each in slow[:NAMED])
+        rest = f" and {len(slow) - NAMED} more" if len(slow) > NAMED else ""
+        text = f"more than {SLOW:g} s for one small program, so that a run is slow: {named}{rest}"
+        yield Remark(Blame.NOTE, "speed", text)
 
 
 def _of_shape(shape: Shape) -> str:
@@ -93,37 +152,46 @@ def _templates(target: Target) -> Iterator[Remark]:
         yield Remark(Blame.ADAPTER, problem.about, problem.text)
 
 
-def _judged(
-    about: str, program: Program, target: Target, known: Sequence[Known], refusals: set[tuple[str, str]]
-) -> Iterator[Remark]:
-    """Yields the remarks about one program: its violation, its refusals that `classify` does not know, and whether its
-    printed code does the same as the adapter's calls.
+def checked(step: Step, target: Target, known: Sequence[Known], note: Callable[[str], object] = str) -> Checked:
+    """Runs a step: looks for a violation of its program, for errors that `classify` does not know, and compares its
+    printed code with the adapter's calls. `note` is called with the name of each part before the part begins.
     """
+    note("its program")
+    about, program = step.about, step.program
+    began = time.monotonic()
     try:
         seen = target.observe(program)
+        if (seconds := time.monotonic() - began) > SLOW:  # the first program may be slow only because it is the first
+            began = time.monotonic()
+            target.observe(program)
+            seconds = time.monotonic() - began
     except AdapterError as error:
-        yield Remark(Blame.ADAPTER, about, str(error), _code(program, target))
-        return
+        return Checked(about, (Remark(Blame.ADAPTER, about, str(error), as_code(program, target)),))
     except ENDED as error:
-        yield Remark(Blame.EITHER, about, error.how, _code(program, target))
-        return
+        return Checked(about, (Remark(Blame.EITHER, about, error.how, as_code(program, target)),))
     if lacks_kernel(*seen):
-        yield Remark(Blame.NOTE, about, "not supported: the framework says that it lacks it")
-        return
+        lacking = "not supported: the framework says that it lacks it"
+        return Checked(about, (Remark(Blame.NOTE, about, lacking),), seconds=seconds)
+    note("the comparison of its results with the rules")
+    errors = Errors()
+    remarks = [*_judged(step, seen, target, known, errors)]
+    note("its printed code")
+    remarks += _printed(about, program, seen, target)
+    return Checked(about, tuple(remarks), errors, seconds)
+
+
+def _judged(step: Step, seen: Observation, target: Target, known: Sequence[Known], errors: Errors) -> Iterator[Remark]:
+    """Yields a remark on the violation of a step's program, if there is one, and counts its errors in `errors`."""
+    program = step.program
 
     def waives(violation: Violation) -> bool:
         return any(is_known(entry, program, violation) for entry in known)
 
     judgement = judgement_of(program, seen, target, waives)
-    for refusal in judgement.refusals:
-        if (refusal.type, refusal.message) not in refusals:
-            refusals.add((refusal.type, refusal.message))
-            line = f'if "{refusal.message}" in str(error): return Kind.{refusal.expected.name}'
-            yield Remark(Blame.NOTE, "classify", f"it does not know an error of {refusal.type}; add: {line}")
+    errors.note_judgement(judgement, seen)
     if judgement.violation is not None:
         text = f"{judgement.violation.rule}: {judgement.violation.observed_text()}"
-        yield Remark(Blame.EITHER, about, text, _code(program, target))
-    yield from _printed(about, program, seen, target)
+        yield Remark(Blame.EITHER, step.about, text, as_code(program, target))
 
 
 def _printed(about: str, program: Program, seen: Observation, target: Target) -> Iterator[Remark]:
@@ -133,17 +201,17 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
     try:
         other = target.observe_printed(program)
     except ENDED as error:
-        yield Remark(Blame.EITHER, about, f"in its printed code, {error.how}", _code(program, target))
+        yield Remark(Blame.EITHER, about, f"in its printed code, {error.how}", as_code(program, target))
         return
     except SyntaxError:
         return  # `problems` yields it with the templates
     except Exception as error:
         text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
-        yield Remark(Blame.ADAPTER, about, text, _code(program, target))
+        yield Remark(Blame.ADAPTER, about, text, as_code(program, target))
         return
     for at, (one, two) in enumerate(zip(seen, other, strict=True)):
         if why := _difference(one.outcome, two.outcome):
-            yield Remark(Blame.ADAPTER, about, f"line {at + 1} of its printed code {why}", _code(program, target))
+            yield Remark(Blame.ADAPTER, about, f"line {at + 1} of its printed code {why}", as_code(program, target))
             return
 
 
@@ -163,7 +231,7 @@ def _difference(called: object, printed: object) -> str | None:
     return None
 
 
-def _code(program: Program, target: Target) -> str:
+def as_code(program: Program, target: Target) -> str:
     """Returns a program as the framework's code, or in the suite's notation if the dialect cannot print it."""
     if target.dialect is None:
         return render(program)

@@ -9,20 +9,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autograd_conformance.authoring import new_adapter
-from autograd_conformance.authoring.check import Blame, Remark, check
+from autograd_conformance.authoring.check import Blame, Remark
 from autograd_conformance.authoring.found import findings_of
 from autograd_conformance.authoring.new_adapter import Probed
+from autograd_conformance.authoring.watched import Outcome, watched_check
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.loading.entry_points import LIKE
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.frameworks.torchlike.findings import to_toml
-from autograd_conformance.known_differences import Known, MalformedKnownDifferences, known, read
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.prose import counted
+
+PATIENCE = 60.0
+"""Seconds that a part of a step of a check may take, if the user does not say otherwise."""
 
 NAMED = 8
 """Largest number of ops and capabilities that are named for one problem."""
@@ -36,12 +39,11 @@ def main(words: Sequence[str]) -> int:
     try:
         if options.command == "new-adapter":
             return _new_adapter(options.name, options.module, options.framework_python, Path(options.folder))
-        target = open_target(served(options.name, options.framework_python, None), options.device)
-        if options.command == "probe":
-            return _probe(options.name, target, options.write)
-        files = [entry for path in options.known for entry in read(path)]
-        return _check(target, files if options.known else known(target.name))
-    except (UnknownFramework, FileExistsError, MalformedKnownDifferences) as error:
+        name = served(options.name, options.framework_python, None)
+        if options.command == "check":
+            return _check(watched_check(name, options.device, options.known, options.patience))
+        return _probe(options.name, open_target(name, options.device), options.write)
+    except (UnknownFramework, FileExistsError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return Exit.USAGE
     except AdapterError as error:
@@ -67,6 +69,13 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("--device", default="cpu", help="the device (default: cpu)")
     one.add_argument(
         "--known", type=Path, action="append", default=[], metavar="FILE", help="known differences, which are left out"
+    )
+    one.add_argument(
+        "--patience",
+        type=float,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help=f"seconds after which a step counts as hung (default: {PATIENCE:g})",
     )
     new.add_argument("name", metavar="NAME", help="the framework's name, torch-like:MODULE or numpy-like:MODULE")
     new.add_argument("--module", help="the module to import (default: NAME)")
@@ -116,17 +125,16 @@ def _why(capability: Capability, has: bool, whys: Mapping[str, str]) -> str:
 # -- check ------------------------------------------------------------------------------------------------------------
 
 
-def _check(target: Target, listed: Sequence[Known]) -> int:
+def _check(outcome: Outcome) -> int:
     """Prints the remarks about an adapter, without its known differences, and returns the exit code."""
-    remarks = list(check(target, listed))
     for blame in Blame:
-        _print(blame, [each for each in remarks if each.blame is blame])
-    blames = {each.blame for each in remarks}
+        _print(blame, [each for each in outcome.remarks if each.blame is blame])
+    blames = {each.blame for each in outcome.remarks}
     if Blame.ADAPTER in blames:
         return Exit.ADAPTER_ERROR
     if Blame.EITHER in blames:
         return Exit.NOT_CONFORMANT
-    print(f"{target.name} {target.version}: the check found nothing wrong")
+    print(f"{outcome.framework}: the check found nothing wrong")
     return Exit.PASSED
 
 

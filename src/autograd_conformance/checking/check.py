@@ -181,7 +181,7 @@ class Check:
         judgement = judge(program, observation, reference, self.target.capabilities, waives)
         waived_rules = self._record_waived(program, observation, judgement.waived)
         self.exercised.update(rule for rule in judgement.exercised if rule not in self.skipped)
-        self.remarks.refusals.update(judgement.refusals)
+        self.remarks.note_judgement(judgement, observation)
         if self.pool is not None:
             self.pool.record_relevance(self.rule in judgement.exercised)
         self.unspecified += judgement.unspecified
