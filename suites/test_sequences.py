@@ -6,16 +6,24 @@ import pytest
 from hypothesis import given, settings
 
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.sequences import sequences
+from autograd_conformance.strategies.sequences import histories, sequences
 
 rule = pytest.mark.rule
 
-MANY = 10 * settings().max_examples
-"""Number of programs; ten times as many as in a usual test, because sequences have the most instructions to combine."""
+MANY = 5 * settings().max_examples
+"""Number of programs; five times as many as in a usual test, because sequences have the most instructions to combine.
+"""
 
 
 @rule("sequences/history")
 @settings(max_examples=MANY)
 @given(drawn=sequences())
 def test_history(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("sequences/history")
+@settings(max_examples=MANY)
+@given(drawn=histories())
+def test_one_value(check, drawn: Drawn):
     check(drawn)

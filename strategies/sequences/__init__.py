@@ -15,7 +15,7 @@ from autograd_conformance.strategies.building.randomness.choices import Choices,
 
 from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions come first in the table
 from autograd_conformance.strategies.sequences import calls  # isort: skip
-from autograd_conformance.strategies.sequences.table import SHAPES, Sequence
+from autograd_conformance.strategies.sequences.table import SHAPES, TABLE, Sequence
 
 MOST = 40
 """Number of instructions after which a sequence gets no further actions except a last backward call."""
@@ -40,4 +40,24 @@ def sequences(draw: Draw, most: int = 30) -> Drawn:
     return b.drawn()
 
 
-__all__ = ["calls", "computing", "sequences"]
+@st.composite
+def histories(draw: Draw, most: int = 30) -> Drawn:
+    """Draws programs in which up to `most` different things happen to one value, and which end with backward calls
+    through it. Each kind of action is equally likely, so that all pairs of them meet.
+    """
+    b = Draft(Choices(draw))
+    b.begin()
+    sequence = Sequence(b, ("nothing", *TABLE))
+    sequence.focus = b.leaf_of(SHAPES)
+    for _ in range(3 + b.below(most - 2)):
+        if len(b.reference.steps) >= MOST:
+            break
+        b.choices.part(sequence.act)
+    for _ in range(1 + b.below(2)):
+        root = sequence.root()
+        if root is not None:
+            b.actions.backward(root, retain=sequence.retain())
+    return b.drawn()
+
+
+__all__ = ["calls", "computing", "histories", "sequences"]

@@ -10,6 +10,9 @@ from autograd_conformance.strategies.sequences.table import Sequence, action
 
 FACTORS = (2.0, 0.5, -1.0)
 
+BOUNDS = (1.0, 0.125, 100.0)
+"""The bounds to which gradients are clipped."""
+
 WRITES = (InPlace, Step)
 CHANGING = (*WRITES, Backward, ZeroGrad)
 """Instructions that may change a gradient in place."""
@@ -29,7 +32,7 @@ def repeat_call(s: Sequence) -> None:
     """Adds a backward call on an earlier call's root."""
     called = [r for r in s.called if r in s.b.script.live]
     if called:
-        s.b.actions.backward(s.b.choices.recent(called), retain=s.retain())
+        s.b.actions.backward(s.one_of(called), retain=s.retain())
 
 
 @action(1)
@@ -51,7 +54,7 @@ def create(s: Sequence) -> None:
     s.b.actions.backward(root, create=True, retain=s.b.pick((None, None, False)))
     reached = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
     if reached and not s.b.script.fails and s.b.can(Capability.ASSIGNS):
-        s.b.actions.read_grad(s.b.choices.recent(reached))
+        s.move(s.b.actions.read_grad(s.one_of(reached)))
 
 
 @action(2)
@@ -62,7 +65,7 @@ def inputs(s: Sequence) -> None:
     root = s.root()
     if root is not None and s.b.can(Capability.INPUTS):
         into = [r for r in s.b.script.live if s.b.requires(r)]
-        chosen = dict.fromkeys(s.b.choices.recent(into) for _ in range(1 + s.b.below(2)))
+        chosen = dict.fromkeys(s.one_of(into) for _ in range(1 + s.b.below(2)))
         s.b.actions.backward(root, retain=s.retain(), inputs=tuple(chosen))
 
 
@@ -75,12 +78,14 @@ def grad(s: Sequence) -> None:
     reached_edges = b.reference.pullbacks.of(_plain(root, s)) if b.below(6) else {}
     reached = [r for r in b.script.live if b.requires(r) and b.reference.tape.edge(r) in reached_edges and r != root]
     options = reached or [r for r in b.script.live if b.requires(r)]
-    chosen = [b.choices.recent(options) for _ in range(1 + b.below(3))]
+    chosen = [s.one_of(options) for _ in range(1 + b.below(3))]
     if b.below(4):
         chosen = list(dict.fromkeys(chosen))
     creates = b.can(Capability.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
     unused = b.pick((None, True, True, False))
-    b.actions.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
+    made = b.actions.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
+    if made:
+        s.move(made[0])
 
 
 def _plain(root: Ref, s: Sequence) -> Backward:
@@ -111,7 +116,7 @@ def read_grad(s: Sequence) -> None:
     """Adds a read of a leaf's `.grad` as a value."""
     holding = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
     if holding and s.b.can(Capability.ASSIGNS):
-        s.b.actions.read_grad(s.b.choices.recent(holding))
+        s.move(s.b.actions.read_grad(s.one_of(holding)))
 
 
 @action(1)
@@ -127,7 +132,7 @@ def assign_grad(s: Sequence) -> None:
         if b.shape(r) == b.shape(at) and b.dtypes[r] == b.dtypes[at] and r != at and not b.requires(r)
         and memory.storage(r) != memory.storage(at) and not memory.overlaps_itself(r)
     ]  # fmt: skip
-    b.actions.assign_grad(at, b.choices.recent(fitting) if fitting and b.below(4) else None)
+    b.actions.assign_grad(at, s.one_of(fitting) if fitting and b.below(4) else None)
 
 
 @action(2)
@@ -139,7 +144,7 @@ def hook(s: Sequence) -> None:
     options = [r for r in b.script.live if b.requires(r)]
     if not options or not b.can(Capability.HOOKS):
         return
-    target = b.choices.recent(options)
+    target = s.one_of(options)
     if _may_be_outdated(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
     if b.reference.tape.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
@@ -179,4 +184,23 @@ def retain(s: Sequence) -> None:
     """Adds a `retain_grad` of a value that is no leaf."""
     made = [r for r in s.b.script.live if s.b.requires(r) and not s.b.reference.tape.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
-        s.b.actions.retain_grad(s.b.choices.recent(made))
+        s.b.actions.retain_grad(s.one_of(made))
+
+
+@action(1)
+def clip(s: Sequence) -> None:
+    """Adds the clipping of the gradients of one leaf, or of up to three of the newest."""
+    if s.b.script.leaves and s.b.can(Capability.CLIPS):
+        leaves = s.b.script.leaves[-3:] if s.b.below(3) == 2 else [s.one_of(s.b.script.leaves)]
+        s.b.actions.clip(leaves, s.b.pick(("norm", "value")), s.b.pick(BOUNDS))
+
+
+@action(1)
+def write_grad(s: Sequence) -> None:
+    """Adds a write to the gradient that a leaf holds."""
+    holding = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
+    if holding and s.b.can(Capability.ASSIGNS, Capability.WRITES, Capability.MODES):
+        read = s.b.actions.read_grad(s.one_of(holding))
+        if not s.b.script.fails:
+            with s.b.under("no_grad"):
+                s.b.writes.to(read)

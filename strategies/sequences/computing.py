@@ -5,12 +5,18 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, Leaf
+from autograd_conformance.programs.language import Apply, Leaf, Shape
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, action
-from autograd_conformance.strategies.situations.base import joined
+from autograd_conformance.strategies.situations.base import alias, joined
 
 VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NEVER)
+
+
+PASSING = ("clone", "positive", "add_scalar", "add", "subtract", "reshape", "expand_dims")
+"""Ops whose gradient with respect to the first operand is the cotangent."""
+
+EMPTY: tuple[Shape, ...] = ((0,), (0, 3))
 
 
 # -- computing --------------------------------------------------------------------------------------------------------
@@ -19,7 +25,7 @@ VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NE
 @action(7)
 def op(s: Sequence) -> None:
     """Adds any op on any values."""
-    s.b.ops.draw()
+    s.move(s.b.ops.draw(on=s.focus if s.focus in s.b.script.live else None)[0])
 
 
 @action(3)
@@ -36,13 +42,13 @@ def view(s: Sequence) -> None:
     names = [name for name in VIEWS if name in s.b.alphabet.ops]
     source = s.value()
     if names and not (s.b.script.modes and s.b.requires(source)):
-        s.b.ops.draw(s.b.pick(names), on=source)
+        s.move(s.b.ops.draw(s.b.pick(names), on=source)[0])
 
 
 @action(1)
 def join(s: Sequence) -> None:
     """Combines two values, perhaps the same one twice, by `add`, or by another op if the framework has no `add`."""
-    joined(s.b, [s.value(), s.value()])
+    s.move(joined(s.b, [s.value(), s.value()]))
 
 
 @action(1)
@@ -62,13 +68,42 @@ def twin(s: Sequence) -> None:
 
 
 @action(1)
+def fan(s: Sequence) -> None:
+    """Uses a value three times, and combines the results."""
+    value = s.value()
+    joined(s.b, [s.b.ops.successor(value) for _ in range(3)])
+
+
+@action(1)
+def twice(s: Sequence) -> None:
+    """Applies an op with one value for all its operands."""
+    s.move(s.b.ops.nonlinear(s.value()))
+
+
+@action(1)
+def passed(s: Sequence) -> None:
+    """Applies an op that passes its gradient on unchanged."""
+    names = [name for name in PASSING if name in s.b.alphabet.ops]
+    if names:
+        s.move(s.b.ops.draw(s.b.pick(names), on=s.value())[0])
+
+
+@action(1)
+def empty(s: Sequence) -> None:
+    """Adds a leaf without elements."""
+    shapes = [shape for shape in EMPTY if s.b.alphabet.admits(shape)]
+    if shapes:
+        s.move(s.b.leaf(s.b.pick(shapes)))
+
+
+@action(1)
 def again(s: Sequence) -> None:
     """Applies the op of an earlier value again, to its first operand as it is now, with newly drawn attributes and
     other operands.
     """
     made = [r for r in s.b.script.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
-        step = s.b.reference.steps[s.b.choices.recent(made).at]
+        step = s.b.reference.steps[s.one_of(made).at]
         assert isinstance(step, Apply)
         if all(r in s.b.script.live for r in step.args):
             s.b.ops.draw(step.op, on=step.args[0])
@@ -81,6 +116,7 @@ def detach(s: Sequence) -> None:
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
             s.b.actions.set_requires_grad(made, True)
+        s.move(made)
 
 
 @action(1)
@@ -112,7 +148,7 @@ def write(s: Sequence) -> None:
     options = [
         r for r in b.script.live if b.script.modes or not (b.requires(r) and b.reference.tape.is_leaf(r))
     ] or b.script.live
-    target = b.choices.recent(options) if b.below(8) else s.value()
+    target = s.one_of(options) if b.below(8) else s.value()
     memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
@@ -132,6 +168,17 @@ def unrecorded_write(s: Sequence) -> None:
 
 
 @action(1)
+def write_alias(s: Sequence) -> None:
+    """Makes a view or a detached name of a value, and adds a write to it, recorded or not."""
+    b = s.b
+    if b.can(Capability.WRITES):
+        made = alias(b, s.value())
+        with b.under(*(("no_grad",) if b.can(Capability.MODES) and b.below(2) else ())):
+            if not b.reference.storages.overlaps_itself(made):
+                b.writes.to(made)
+
+
+@action(1)
 def detach_in_place(s: Sequence) -> None:
     """Adds an instruction that detaches a value in place."""
     b = s.b
@@ -141,7 +188,7 @@ def detach_in_place(s: Sequence) -> None:
         if r not in b.reference.calls.retained and r not in b.reference.storages.views_of
     ]
     if made and b.can(Capability.WRITES, Capability.DETACH):
-        b.actions.detach_in_place(b.choices.recent(made))
+        b.actions.detach_in_place(s.one_of(made))
 
 
 @action(1)
@@ -149,7 +196,7 @@ def step(s: Sequence) -> None:
     """Adds an optimizer's step on one leaf, or on up to three of the newest, with or without gradients."""
     leaves = [r for r in s.b.script.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
-        s.b.actions.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.choices.recent(leaves)], *plain_optimizer(s.b))
+        s.b.actions.step(leaves[-3:] if s.b.below(3) == 2 else [s.one_of(leaves)], *plain_optimizer(s.b))
 
 
 @action(1)

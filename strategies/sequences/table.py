@@ -31,9 +31,12 @@ def action(times: int) -> Callable[[Action], Action]:
 class Sequence:
     """A program under construction, with the roots of its backward calls and the handles of its hooks."""
 
-    def __init__(self, b: Draft) -> None:
+    def __init__(self, b: Draft, names: tuple[str, ...] | None = None) -> None:
         self.b = b
         """The program so far."""
+
+        self.focus: Ref | None = None
+        """The value that most actions are about; None if each action draws its own values."""
 
         self.called: list[Ref] = []
         """Roots of earlier backward calls, on which backward may be called again and which are not deleted."""
@@ -41,7 +44,7 @@ class Sequence:
         self.handles: list[Ref] = []
         """The handles of the hooks that were not removed."""
 
-        self.table = ("nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times)))
+        self.table = names or ("nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times)))
         """The names of actions, such as "backward", drawn evenly, simplest first; frequent ones occur several times."""
 
     def act(self) -> None:
@@ -52,25 +55,50 @@ class Sequence:
 
     # -- choosing -----------------------------------------------------------------------------------------------------
 
+    def one_of(self, options: list[Ref]) -> Ref:
+        """Draws one of several values: mostly the focus, if it is one of them; else with probability one half the
+        newest.
+        """
+        if self.focus is not None and self.focus in options and self.b.below(4) < 3:
+            return self.focus
+        return self.b.choices.recent(options)
+
     def value(self) -> Ref:
         """Draws a value: with probability one half the newest."""
-        return self.b.choices.recent(self.b.script.live)
+        return self.one_of(self.b.script.live)
+
+    def move(self, made: Ref) -> None:
+        """Draws whether a new value becomes the focus, if the sequence has one."""
+        if self.focus is not None and not self.b.below(3):
+            self.focus = made
 
     def root(self) -> Ref | None:
         """Draws a value to call backward on: mostly one on which the call is legal. Returns None if no value requires
         grad.
         """
         b = self.b
+        above = self._above_focus()
+        if above is not None:
+            return above
         options = [r for r in b.script.live if b.requires(r) and not b.reference.tape.is_leaf(r)] or [
             r for r in b.script.live if b.requires(r)
         ]
         if not options:
             return None
-        drawn = b.choices.recent(options)
+        drawn = self.one_of(options)
         if b.below(6) and not b.actions.traversable(drawn):
             others = [r for r in reversed(options) if r != drawn][:OTHER_ROOTS]
             return next((r for r in others if b.actions.traversable(r)), drawn)
         return drawn
+
+    def _above_focus(self) -> Ref | None:
+        """Draws a root whose graph contains the focus: in half of the draws a new value. Returns None if there is no
+        focus, or it requires no grad, or another root is drawn.
+        """
+        b, focus = self.b, self.focus
+        if focus is None or focus not in b.script.live or not b.requires(focus) or not b.below(4):
+            return None
+        return b.ops.successor(focus) if b.below(2) or b.reference.tape.is_leaf(focus) else focus
 
     def smooth(self, root: Ref) -> bool:
         """Whether a backward call on a root may have create_graph: no op of its graph may have wrong derivatives of
@@ -89,4 +117,4 @@ class Sequence:
 
     def leaf(self) -> Ref | None:
         """Draws a leaf: with probability one half the newest. Returns None if there are none."""
-        return self.b.choices.recent(self.b.script.leaves) if self.b.script.leaves else None
+        return self.one_of(self.b.script.leaves) if self.b.script.leaves else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
+from autograd_conformance.printing import literals
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
@@ -279,4 +280,9 @@ def _outcome(case: Case) -> Outcome:
 
 
 def _values(value: np.ndarray) -> str:
-    return repr(np.asarray(value).tolist())
+    return repr(_in_code(np.asarray(value).tolist()))
+
+
+def _in_code(value: Any) -> Any:
+    """Returns nested lists of numbers in which NaN and infinity are written as calls of `float`."""
+    return [_in_code(each) for each in value] if isinstance(value, list) else literals.literal(value)

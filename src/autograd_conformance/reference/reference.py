@@ -288,6 +288,14 @@ class Reference:
 
     # -- optimizers ---------------------------------------------------------------------------------------------------
 
+    def has_specified_grad(self, leaf: Ref) -> bool:
+        """Whether the rules say what an optimizer or clipping makes of a leaf's `.grad`: it is None, or its elements
+        are specified and finite.
+        """
+        gradient, tensor = self.grad(leaf), self.grads.tensors.get(leaf)
+        known = tensor is None or self.storages.unspecified.isdisjoint(self.storages.aliases(tensor))
+        return known and (gradient is None or bool(np.isfinite(gradient).all()))
+
     def _step(self, at: int, step: Step) -> None:
         for leaf, settings in grouped(step):
             gradient = self.grad(leaf)

@@ -113,6 +113,23 @@ def test_an_op_is_judged_where_it_is_smooth_outside_the_drawn_domain(text: str) 
     assert violation is not None and violation.rule == "gradients/graph"
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "action", ["clip_grad a norm 1.0", "clip_grad a value 1.0", "step a sgd lr=0.5", "step a adam"]
+)
+def test_what_a_gradient_that_is_no_number_does_to_a_parameter_is_unspecified(action: str, number: str) -> None:
+    text = f"a = leaf [1, 2]; backward a with [{number}, 1]; {action}; b = exp a"
+    judgement = plain(text)
+    assert (judgement.violation, judgement.unspecified) == (None, True)
+
+
+def test_a_gradient_that_was_written_outside_a_domain_is_not_clipped_by_a_rule() -> None:
+    """Whether the second call adds in place, and so makes an element of d negative, is left to the framework."""
+    text = "a = leaf [1, 2]; backward a with [-2, 1]; d = held a; backward a with [1, 1]; no_grad: write d sqrt_; "
+    judgement = plain(f"{text}clip_grad a norm 1.0")
+    assert (judgement.violation, judgement.unspecified) == (None, True)
+
+
 def test_the_domains_of_a_drawn_program_are_not_checked_again() -> None:
     """A drawn program is inside the domains by construction; checking again would cost time in every run."""
     program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda observed, _: observed)

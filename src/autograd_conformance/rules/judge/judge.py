@@ -194,6 +194,8 @@ def _exercise(judging: Judging, traced: TraceStep, counts: bool) -> None:
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:
     """Whether an instruction uses a value or a gradient that the rules do not specify."""
     reference = judging.reference
+    if isinstance(step, Step | Clip) and not all(map(reference.has_specified_grad, step.leaves)):
+        return True
     return judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
 
 
