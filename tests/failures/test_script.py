@@ -83,6 +83,11 @@ def test_all_digits_are_printed_where_only_the_last_are_wrong():
     assert lines == ["a is       [3.0, 6.0]", "it has to be  [3.0, 6.0000001]"]
 
 
+def test_an_expected_value_that_is_no_number():
+    lines = shown(A, "b", got=[1.0, 2.0], want=[float("nan"), float("-inf")])
+    assert lines[-1] == "it has to be  [nan, -inf]"
+
+
 def test_a_gradient_after_a_step():
     lines = shown(f"{A}; backward s; step a sgd lr=0.5", "a", got=[2.0, 4.0], want=[0.0, 0.0])
     assert lines == ["a.grad is       tensor([2., 4.], dtype=torch.float64)", "it has to be  [0.0, 0.0]"]
