@@ -29,13 +29,13 @@ from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.analysis.differences import entries
 from autograd_conformance.reporting.analysis.grouping import key_of, signature_key
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
-from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
+from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR, Exit
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, KnownRecord, Result
 
-RIGHT = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""Pytest's exit codes of sessions in which nothing failed."""
+RIGHT = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, Exit.NO_VERDICT)
+"""The exit codes of runs in which nothing failed."""
 
 ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 """Pytest's exit codes of sessions that ran to their end."""
