@@ -14,7 +14,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline
 from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, listing
-from autograd_conformance.failures.record import replay_command, replay_file, rule_fields
+from autograd_conformance.failures.record import replay_command, replay_file, rule_fields, stage_field
 from autograd_conformance.failures.script import script
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
@@ -61,6 +61,7 @@ def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:
     return Failure(
         verdict="fail" if fault.at is not None else "crash",
         **rule_fields(fault.rule),
+        stage=stage_field(fault.rule, program, fault.at),
         test=test,
         op=op,
         program=fault.program,

@@ -35,12 +35,15 @@ from autograd_conformance.processes.journal import Entry
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.analysis.grouping import signature_key
 from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
 from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.failing_line import stage_of_failure
 from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.stages import stage_of
 
 
 def failure(
@@ -86,6 +89,7 @@ def _explained(
     return Failure(
         verdict=verdict,
         **rule_fields(violation.rule),
+        stage=stage_field(violation.rule, case.program, violation.at),
         test=test,
         op=violation.op,
         program=case.form,
@@ -119,6 +123,7 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
     return Failure(
         verdict=verdict,
         **rule_fields(violation.rule),
+        stage=stage_field(violation.rule, broken.program, violation.at) if related is None else None,
         test=test,
         op=violation.op,
         program=form,
@@ -231,6 +236,12 @@ def rule_fields(slug: str) -> dict[str, Any]:
         "sentence": rule.sentence,
         "sources": tuple(Source(s.title, s.where) for s in rule.sources),
     }
+
+
+def stage_field(rule: str, program: Program, at: int | None) -> str | None:
+    """Returns the name of the stage in which a failure counts; None if it is the stage of the rule."""
+    stage = stage_of_failure(rule, program, at)
+    return None if stage is stage_of(rule) else stage.name
 
 
 def replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:

@@ -132,3 +132,15 @@ def test_stages_are_merged() -> None:
         "Stage 1 (values) holds in 600 programs; 2 (gradients) is wholly broken by one cause; "
         "3 to 5 (lifetime to hooks) wait."
     )
+
+
+def test_a_failure_counts_in_the_stage_of_its_wrong_line() -> None:
+    failed = result("lifetime", 300, verdict="fail")
+    run = report(*passed("values", "gradients"), failed, result("modes", 9), footer=ENDED, failures=("lifetime",))
+    early = replace(run, failures=(replace(run.failures[0], stage="gradients"),))
+    assert summarize(early).climb == (
+        "Stage 1 (values) holds in 300 programs; 2 (gradients) is broken by one cause; "
+        "3 and 4 (lifetime to modes) hold so far, in 309 programs; the rest was not reached."
+    )
+    both = replace(run, failures=(*early.failures, replace(run.failures[0], at=0)))
+    assert "3 (lifetime) is broken by" in summarize(both).climb

@@ -63,9 +63,11 @@ def stage_summaries(
     """
     stage_of = {rule.rule: rule.stage for rule in report.rules}
     of_stage: dict[str | None, list[Verdict]] = {}
+    moved = _failing_elsewhere(report)
     for rule, level, verdict in verdicts:
         if level == "MUST" and MEANING_OF[verdict].applicable:
-            of_stage.setdefault(stage_of[rule], []).append(verdict)
+            judged = verdict if rule not in moved else "vacuous"  # the stage's own programs may not have shown it
+            of_stage.setdefault(stage_of[rule], []).append(judged)
     results: dict[str | None, list[Result]] = {}
     for result in report.results:
         results.setdefault(result.stage or stage_of[result.rule], []).append(result)
@@ -99,13 +101,23 @@ def _summary(number: int, name: str, must: Sequence[Verdict], results: Sequence[
     return StageSummary(number, name, state, programs, causes, waiting[0] if waiting else None)
 
 
+def _failing_elsewhere(report: Report) -> frozenset[str]:
+    """Returns the rules whose failures all count in other stages, as the lines that go wrong are of these stages."""
+    staged: dict[str, list[str | None]] = {}
+    for failure in report.failures:
+        staged.setdefault(failure.rule, []).append(failure.stage)
+    return frozenset(rule for rule, stages in staged.items() if all(stages))
+
+
 def _broken_by(name: str, causes: Iterable[Cause], stage_of: Mapping[str, str | None]) -> int:
     """Returns the number of causes by which a stage is broken: those with a failure of the stage's gates, or of a MUST
-    rule of the stage.
+    rule in a line of the stage.
     """
 
     def is_of_stage(failure: Failure) -> bool:
-        return failure.test == GATES.format(name) or (failure.level == "MUST" and stage_of.get(failure.rule) == name)
+        return failure.test == GATES.format(name) or (
+            failure.level == "MUST" and (failure.stage or stage_of.get(failure.rule)) == name
+        )
 
     return sum(any(map(is_of_stage, cause.failures)) for cause in causes)
 

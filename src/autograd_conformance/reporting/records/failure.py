@@ -208,3 +208,5 @@ class Failure:
     base: str | None = field(default=None, metadata=LATER)
     """The op of which all ops of the program are forms, such as ``linear`` for ``linear_bias``; None if the program has
     ops of several functions."""
+    stage: str | None = field(default=None, metadata=LATER)
+    """The stage of the program's line that is wrong; None if it is the stage of the rule."""
