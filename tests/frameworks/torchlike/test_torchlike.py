@@ -167,6 +167,19 @@ def test_messages_are_known_in_any_case(partial: TorchLike):
     assert partial.classify(error) is Kind.NON_SCALAR_ROOT
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("a view was modified after its backward history became stale", Kind.VIEW_WRITTEN),
+        ("a view with restricted mutation history cannot be modified inplace", Kind.VIEW_WRITTEN),
+        ("One of the differentiated Tensors was not used in the graph", Kind.UNUSED_INPUT),
+    ],
+)
+def test_other_words_for_pytorchs_errors_are_known(message: str, kind: Kind, partial: TorchLike):
+    """A part of a split tensor that was written to may be refused, in whatever words."""
+    assert partial.classify(RuntimeError(message)) is kind
+
+
 # -- memory and identity -----------------------------------------------------------------------------------------------
 
 

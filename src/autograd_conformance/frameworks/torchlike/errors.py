@@ -15,6 +15,8 @@ MESSAGES = (
     ("A view was created in no_grad mode and", Kind.VIEW_WRITTEN),
     ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
     ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
+    ("a view with restricted mutation history cannot be modified inplace", Kind.VIEW_WRITTEN),  # of TensorPlay
+    ("a view was modified after its backward history became stale", Kind.VIEW_WRITTEN),  # of TensorPlay
     ("of the written-to tensor refers to a single memory location", Kind.OVERLAP),
     ("a tensor being mutated that has internal overlap", Kind.OVERLAP),
     ("and the written-to tensor refer to a single memory location", Kind.OVERLAP),
@@ -23,6 +25,7 @@ MESSAGES = (
     ("can't optimize a non-leaf Tensor", Kind.NOT_A_LEAF),
     ("Can't detach views in-place", Kind.VIEW_DETACHED),
     ("appears to not have been used in the graph", Kind.UNUSED_INPUT),
+    ("One of the differentiated Tensors was not used in the graph", Kind.UNUSED_INPUT),  # of TensorPlay
     ("One of the differentiated Tensors does not require grad", Kind.INPUT_NO_GRAD),
     ("`inputs` argument to `backward()` cannot be empty", Kind.NO_INPUTS),
     ("`inputs` argument to `grad()` cannot be empty", Kind.NO_INPUTS),
