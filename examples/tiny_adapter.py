@@ -67,6 +67,7 @@ class Tiny(Adapter):
         clear_to_none="{leaf}.grad = None",
         clear_to_zeros="",
         gradient="{leaf}.grad",
+        flag="{value}.requires_grad",
         error="(RuntimeError, ValueError)",
     )
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.unreduced import unreduced_script
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.reporting.drawing.pictures import pictures
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.failure import Allowed, Category, Failure
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.rules.violations.observed import ReturnedUnexpectedly
+from autograd_conformance.rules.violations.observed import OtherGradient, ReturnedUnexpectedly
+from autograd_conformance.rules.violations.pairs import OutcomesDiffer, SameOutcome, SameValue, ValuesDiffer
+from autograd_conformance.rules.violations.shared import Place
+from autograd_conformance.rules.violations.violation import Allowed as RuleAllowed
 from autograd_conformance.rules.violations.violation import Violation
 from evaluation.mutants.graphs import DiamondOnce
 
@@ -59,3 +71,56 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
 def test_two_programs_that_break_no_rule_by_themselves():
     broken = separate(Related("relations/order", CHAIN, CHAIN))
     assert (broken, relations.parts(broken)) == ((None, None), ())
+
+
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+ONCE = parse("a = leaf [1, 2]; b = square a; backward b with [3, 4]", VOCABULARY)
+TWICE = parse("a = leaf [1, 2]; b = square a; backward b with [3, 4]; backward b with [3, 4]", VOCABULARY)
+
+
+def script(first: Program, second: Program, runs: bool = True, **about: object) -> tuple[str, list[str]]:
+    """The script of a violation, and its output."""
+    target = InProcess(Torch())
+    related = Related("relations/order", first, second, same=((0, 0), (1, 1), (2, 2)))
+    made = relations.script(Case(first, target.observe(first), violation(**about), target, related), runs)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(made, {})
+    return made, printed.getvalue().splitlines()
+
+
+def violation(**about: Any) -> Violation:
+    return Violation("relations/order", **{"allowed": (), **about})
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_script_of_two_programs_prints_both_values_and_the_allowed_one(runs: bool):
+    same = (RuleAllowed(SameValue("a", gradient=True), "relations/order"),)
+    differ = ValuesDiffer("a", True, None, None)
+    _, lines = script(ONCE, ONCE, runs, at=2, observed=differ, subject=Ref(0), allowed=same)
+    value = "tensor([ 6., 16.], dtype=torch.float64)"
+    assert lines == [
+        f"The first program: a.grad is {value}",
+        f"The second program: a.grad is {value}",
+        "allowed: the gradient of a is the same in both programs",
+    ]
+
+
+def test_a_script_of_two_programs_prints_the_outcomes_that_differ():
+    target = InProcess(Torch())
+    first, second = target.observe(ONCE)[2].outcome, target.observe(TWICE)[3].outcome
+    differ = OutcomesDiffer(first, second, 3)
+    _, lines = script(ONCE, TWICE, at=2, observed=differ, allowed=(RuleAllowed(SameOutcome(), "relations/order"),))
+    assert lines[0] == "The first program: line 3 returns"
+    assert lines[1].startswith("The second program: line 4 raises Trying to backward through the graph a second time")
+    assert lines[-1].startswith("allowed: ")
+
+
+@pytest.mark.parametrize("related", [None, Related("relations/order", ONCE, ONCE, same=((0, 0), (1, 1), (2, 2)))])
+def test_the_script_of_a_failure_that_is_not_reduced_prints_too(related: Related | None):
+    target = InProcess(Torch())
+    found = violation(at=2, observed=OtherGradient(Place.LEAF), subject=Ref(0), allowed=())
+    allowed = (RuleAllowed(SameValue("a", gradient=True), "relations/order"),)
+    broken = RuleViolated(ONCE, target.observe(ONCE), replace(found, allowed=allowed), target, related)
+    assert unreduced_script(broken).count("print(") == (2 if related is None else 3)

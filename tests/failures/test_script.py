@@ -27,11 +27,18 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn, OldGradient
-from autograd_conformance.rules.violations.observed import OtherValue, ValueMemory
-from autograd_conformance.rules.violations.shared import HookCalled, OwnMemory, SharedMemory
+from autograd_conformance.rules.violations.observed import OtherValue, RaisedError, ValueMemory
+from autograd_conformance.rules.violations.shared import (
+    Flag,
+    GradientForm,
+    HookCalled,
+    OwnMemory,
+    ResultShape,
+    SharedMemory,
+)
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from evaluation.mutants.printed import violation_of
 
@@ -339,3 +346,32 @@ def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[s
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
         exec(code, {})
     assert out.getvalue().splitlines() == printed
+
+
+def test_a_wrong_shape_is_printed_as_a_shape():
+    lines = shown(A, "c", ResultShape((1,)), ResultShape(()))
+    assert lines == ["c.shape is       torch.Size([])", "allowed:       shape (1,)"]
+    wrong, due = GradientForm((2,), "float64"), GradientForm((1,), "float64")
+    lines = shown(f"{A}; backward s", "a", due, wrong)
+    assert lines[0] == "a.grad.shape is       torch.Size([2])"
+    lines = shown(f"{A}; backward s", "a", GradientForm((2,), "float32"), wrong)
+    assert lines[0].startswith("a.grad is       tensor("), "only the dtype is wrong"
+
+
+def test_a_wrong_flag_is_printed_as_a_flag():
+    lines = shown("a = leaf [1, 2]; no_grad: b = square a", "b", Flag(True), Flag(False))
+    assert lines == ["b.requires_grad is       False", "allowed:       the result requires grad"]
+
+
+def test_before_a_call_that_raises_it_is_printed_that_it_must_return():
+    program = parse(f"{A}; backward s; backward s")
+    observation = run(program, TORCH)
+    outcome = observation[-1].outcome
+    assert isinstance(outcome, Raised)
+    observed = RaisedError(outcome.kind, outcome.type, outcome.message)
+    allowed = (Allowed(RETURNS, RULE), Allowed(ExpectedError(Kind.NON_SCALAR_ROOT), RULE))
+    code = script(Case(program, observation, Violation(RULE, len(program) - 1, observed, allowed), InProcess(TORCH)))
+    printed = io.StringIO()
+    with redirect_stdout(printed), pytest.raises(RuntimeError, match="second time"):
+        exec(code, {})
+    assert printed.getvalue() == "allowed on line 5: returns or raises: non-scalar root\n"

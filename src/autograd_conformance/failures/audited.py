@@ -13,7 +13,7 @@ from autograd_conformance.checking.signature import base_of, signature_of_ending
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline
 from autograd_conformance.failures.evidence.votes import votes
-from autograd_conformance.failures.listing import groups, listing
+from autograd_conformance.failures.listing import announced, groups, listing
 from autograd_conformance.failures.record import replay_command, replay_file, rule_fields, stage_field
 from autograd_conformance.failures.script import script
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -22,6 +22,7 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
 from autograd_conformance.rules.explanation.explain import explain
+from autograd_conformance.rules.violations.shared import ResultShape
 
 ALIKE = 3
 """The least number of right digits of wrong numbers that are printed with all digits."""
@@ -94,9 +95,14 @@ def _audit_script(program: Program, fault: Fault, session: Session) -> str:
     """Returns the program up to the failing line as a script that prints the faulty value and the expected one."""
     target, value = session.framework.target, fault.value
     dialect = target.dialect
-    if fault.at is None or value is None or dialect is None:
+    if fault.at is None or dialect is None:
         return listing(program, target, fault.at)
+    if value is None:
+        allowed = " or ".join(dict.fromkeys(each for each, _ in fault.allowed))
+        return announced(program, target, fault.at, allowed)
     what = dialect.gradient.format(leaf=value.name) if value.is_gradient else value.name
+    if fault.deviation is not None and fault.deviation.what == ResultShape.category and dialect.shape:
+        what = dialect.shape.format(value=what)
     in_full = dialect.in_full if fault.error is not None and (fault.error.digits or 0) >= ALIKE else ""
     printed = in_full.format(value=what) if in_full else what
     is_code = value.exact and not {"nan", "inf"} & set(re.findall(r"[a-z]+", value.exact))

@@ -29,6 +29,20 @@ def listing(program: Program, target: Target, failing: int | None = None) -> str
     return assemble(dialect, [line for each in made for line in (*each.before, each.text)])
 
 
+def announced(program: Program, target: Target, failing: int, allowed: str) -> str:
+    """Returns a program up to a failing instruction as a script that prints what is allowed before this instruction
+    runs, which shows what happens instead; empty if the framework's code cannot be printed.
+    """
+    dialect = target.dialect
+    if dialect is None:
+        return ""
+    part = program.upto(failing + 1)
+    *made, last = statements(part, target.regions(part), dialect, failing)
+    said = f'print("allowed on line {failing + 1}:", {allowed!r})'
+    lines = [line for each in made for line in (*each.before, each.text)]
+    return assemble(dialect, [*lines, *last.before, said, last.text])
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A line of a script that runs one or several instructions, with their numbers."""

@@ -25,6 +25,7 @@ from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, listing, loop_listing, with_prelude
 from autograd_conformance.failures.reduce import reduced, without_later_lines
 from autograd_conformance.failures.script import script
+from autograd_conformance.failures.unreduced import unreduced_script
 from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.failures.variations.nearest import nearest
@@ -133,7 +134,7 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
         code="\n".join(code(broken.program, dialect)),
         other="" if related is None else "\n".join(code(related.second, dialect)),
         error=error_size(broken.program, violation),
-        script=listing(broken.program, broken.target, violation.at),
+        script=unreduced_script(broken),
         replay=str(path),
         command=replay_command(session, path),
         deviation=category_of(violation),

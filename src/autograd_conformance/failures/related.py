@@ -4,22 +4,22 @@ breaks without the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
-from autograd_conformance.failures.listing import assemble, indented, statements
+from autograd_conformance.failures.listing import Statement, assemble, indented, statements
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
-from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
-from autograd_conformance.programs.observations import Raised, Returned, Skipped
-from autograd_conformance.programs.regions import observed_regions
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.regions import Region, observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
-from autograd_conformance.rules.violations.pairs import ValuesDiffer
+from autograd_conformance.rules.violations.pairs import CallFailed, OutcomesDiffer, ValuesDiffer
 from autograd_conformance.rules.violations.violation import Violation
 
 WHY = {
@@ -90,41 +90,67 @@ def _part(case: Case, *, second: bool) -> PartViolation:
     )
 
 
-def script(case: Case) -> str:
-    """Returns a script that runs both programs and prints the values that differ; empty if the framework's code cannot
-    be printed.
+def script(case: Case, runs: bool = True) -> str:
+    """Returns a script that runs both programs, and prints the values or outcomes that differ and what is allowed;
+    empty if the framework's code cannot be printed. Without `runs`, no program runs to find out which lines raise.
     """
     dialect, pair = case.dialect, case.pair
     if dialect is None:
         return ""
     lines: list[str] = []
+    marked = _compared_lines(case)
     for n, (title, program) in enumerate((("The first program", pair.first), ("The second program", pair.second))):
-        lines += [f"# {title}", *_program_lines(case, program, dialect, case.violation.at if n == 0 else None)]
+        observation = case.observe(program) if runs else case.observation if n == 0 else None
+        failing = case.violation.at if n == 0 else None
+        made = statements(program, _regions(case, program, observation), dialect, failing)
+        lines += [f"# {title}", *_program_lines(made, observation, title, marked[n])]
         for ref in _compared_values(case, n):
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(case, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
         lines += [""] if n == 0 else []
-    return assemble(dialect, lines)
+    allowed = " or ".join(dict.fromkeys(each.expected.expected_text() for each in case.violation.allowed))
+    return assemble(dialect, [*lines, f'print("allowed:", {allowed!r})'])
 
 
-def _program_lines(case: Case, program: Program, dialect: Dialect, failing: int | None) -> list[str]:
-    """Returns the code of a program; lines whose instructions raised catch the error and print it."""
+def _regions(case: Case, program: Program, observation: Observation | None) -> Iterable[Region]:
+    """Returns the instructions that ran, or will run, as one compiled or checkpointed function."""
+    return case.target.regions(program) if observation is None else observed_regions(program, observation)
+
+
+def _program_lines(
+    made: Sequence[Statement], observation: Observation | None, title: str, marked: int | None
+) -> list[str]:
+    """Returns the code of a program; lines whose instructions raised catch the error and print it. Line `marked`, whose
+    outcome is compared, says that it returned.
+    """
     lines: list[str] = []
-    observation = case.observe(program)
-    for each in statements(program, observed_regions(program, observation), dialect, failing):
+    for each in made:
         lines += each.before
-        outcome = observation[each.steps[0]].outcome
+        outcome = Returned(()) if observation is None else observation[each.steps[0]].outcome
+        number = each.steps[0] + 1
         match outcome:
             case Raised():
-                lines += ["try:", indented(each.text), "except Exception as error:", '    print("raises", error)']
+                said = f'    print("{title}: line {number} raises", error)'
+                lines += ["try:", indented(each.text), "except Exception as error:", said]
             case Skipped():
                 lines.append(f"# {each.text}: it needs a value that was never computed")
             case Returned():
                 lines.append(each.text)
+                lines += [f'print("{title}: line {number} returns")'] if marked in each.steps else []
             case _:
                 assert_never(outcome)
     return lines
+
+
+def _compared_lines(case: Case) -> tuple[int | None, int | None]:
+    """Returns the instructions of the first and the second program whose outcomes are compared; None if values are."""
+    match case.violation.observed:
+        case OutcomesDiffer(place=place):
+            return case.violation.at, place
+        case CallFailed(which=which, at=at):
+            return (at, None) if which == 0 else (None, at)
+    return None, None
 
 
 def _is_gradient(case: Case, program: Program, ref: Ref) -> bool:

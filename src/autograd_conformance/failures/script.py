@@ -26,8 +26,8 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import CotangentWritten, ValueMemory
-from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
+from autograd_conformance.rules.violations.observed import CotangentWritten, RaisedError, ValueMemory
+from autograd_conformance.rules.violations.shared import Flag, GradientForm, OwnMemory, ResultShape, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -106,10 +106,31 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
     if violation.subject is not None:
         what = _subject_code(case, violation.subject, dialect)
         if what is not None:
-            shown.append(f'print("{what} is      ", {_readable(what, violation, dialect)})')
-            shown += _memories(case, what, dialect)
+            shown += [*_observed(what, violation, dialect), *_memories(case, what, dialect)]
         shown.append(_expected(violation))
+    elif isinstance(violation.observed, RaisedError):
+        shown = [f'print("allowed on line {violation.at + 1}:", {_all_allowed(violation)!r})', line]
     return shown
+
+
+def _observed(what: str, violation: Violation, dialect: Dialect) -> list[str]:
+    """Returns lines that print a wrong value: its shape or its flag, if only that is wrong, or else its elements."""
+    expected = [each.expected for each in violation.allowed]
+    match violation.observed:
+        case ResultShape() if dialect.shape:
+            what = dialect.shape.format(value=what)
+            shown = what
+        case GradientForm(shape) if dialect.shape and shape not in [getattr(each, "shape", None) for each in expected]:
+            what = dialect.shape.format(value=what)
+            shown = what
+        case Flag() if dialect.flag:
+            what = dialect.flag.format(value=what)
+            shown = what
+        case Flag():
+            return [f'print("observed:     ", {violation.observed_text()!r})']
+        case _:
+            shown = _readable(what, violation, dialect)
+    return [f'print("{what} is      ", {shown})']
 
 
 def _hook_calls(case: Case, line: str) -> list[str]:
@@ -177,6 +198,11 @@ def _expected(violation: Violation) -> str:
 def _allowed(violation: Violation) -> str:
     """Returns a description of the allowed outcome."""
     return violation.allowed[0].expected.expected_text()
+
+
+def _all_allowed(violation: Violation) -> str:
+    """Returns a description of all allowed outcomes."""
+    return " or ".join(dict.fromkeys(each.expected.expected_text() for each in violation.allowed))
 
 
 def _before(case: Case, dialect: Dialect) -> list[str]:

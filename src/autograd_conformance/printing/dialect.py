@@ -95,6 +95,10 @@ class Dialect:
     """Template of the expression that reads a number which identifies the memory of {value}, such as
     ``{value}.data_ptr()``.
     """
+    shape: str = "{value}.shape"
+    """Template of the expression that reads the shape of {value}; empty if there is none."""
+    flag: str = ""
+    """Template of the expression that reads whether {value} requires grad, such as ``{value}.requires_grad``."""
     in_full: str = ""
     """Template of the expression that reads the elements of {value} with all digits, if printing the value leaves some
     out.
