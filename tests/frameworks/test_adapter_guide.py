@@ -10,6 +10,11 @@ import pytest
 from autograd_conformance.frameworks.loading.entry_points import GROUP
 from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.known_differences import known
+from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.limits import Limit
+from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.capabilities import Traits
 from tests.plugin.test_cli import ROOT, run
 
 GUIDE = (ROOT / "docs" / "adapter.md").read_text()
@@ -26,6 +31,24 @@ def test_the_guide_quotes_an_adapter(quote):
 def test_the_guide_speaks_of_all_that_an_adapter_has():
     assert len(QUOTES) >= 5
     assert [name for name in (*METHODS, *ATTRIBUTES) if f"`{name}`" not in GUIDE] == []
+
+
+@pytest.mark.parametrize("kind", [Limit, Traits])
+def test_the_guide_says_from_where_to_import_what_its_examples_use(kind: type):
+    assert f"`from {kind.__module__} import {kind.__name__}`" in GUIDE
+
+
+def test_the_first_page_names_the_commands_for_a_framework():
+    readme = (ROOT / "README.md").read_text()
+    assert all(each in readme for each in ("autograd-conformance probe ", "--framework-python PATH"))
+
+
+def test_an_empty_tuple_of_dimensions_is_only_for_a_number():
+    assert "is `()` only for a number" in (ROOT / "docs" / "ops.md").read_text()
+    for row in (*OPS.values(), *WRITES.values()):
+        for shapes in ((first, *rest) for first in row.fresh if takes(row, first) for rest in rest_of(row, first)):
+            for attrs in map(dict, choices_of(row, shapes)):
+                assert () not in (attrs.get("dim"), attrs.get("dims")) or shapes[0] == (), (row.name, shapes)
 
 
 def test_the_known_difference_in_the_guide_can_be_read(tmp_path):

@@ -8,6 +8,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,16 @@ def test_the_line_counts_rules_programs_failures_and_what_is_left():
     reported(progress, plan, "b", "crash", 1)
     reported(progress, plan, "c", "pass", 1)
     assert progress.line(10).startswith("3 of 3 rules done; 1,202 programs, 120 a second; 2 failures; about 0 s")
+
+
+@pytest.mark.parametrize(("outcome", "letter"), [("skipped", ""), ("passed", None), ("failed", None)])
+def test_only_skipped_tests_have_no_letter_where_there_is_no_terminal(outcome: Any, letter: str | None):
+    progress = Progress(UNLIMITED)
+    report = pytest.TestReport("a", ("", None, ""), {}, outcome=outcome, longrepr=None, when="call")
+    assert progress.pytest_report_teststatus(report) is None, "with -q and -v, all letters are pytest's"
+    progress.reporter = Reporter()  # type: ignore[assignment]
+    shown = progress.pytest_report_teststatus(report)
+    assert (shown and shown[1]) == letter
 
 
 def test_a_limit_says_how_long_it_takes_at_most():

@@ -2,7 +2,8 @@
 remaining time.
 
 On a terminal the line replaces pytest's dots and is rewritten. Elsewhere it is printed from time to time among the
-dots. `-q` and `-v` switch it off.
+dots, which have no letter for a skipped test: where few ops are there, nearly all tests are skipped. `-q` and `-v`
+switch it off.
 """
 
 from __future__ import annotations
@@ -57,12 +58,16 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Suppresses a test's dot on a terminal, where the progress line replaces the dots."""
-        if self.reporter is None or not self.reporter.isatty() or not hasattr(report, "when"):
+        """Suppresses the letter of a skipped test, and on a terminal, where the progress line replaces the dots, that
+        of each test.
+        """
+        if self.reporter is None or not hasattr(report, "when"):
             return None
-        if report.when == "call" and report.outcome in ("passed", "failed"):
+        if report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+            return "skipped", "", "SKIPPED"
+        if self.reporter.isatty() and report.when == "call" and report.outcome in ("passed", "failed"):
             return report.outcome, "", report.outcome.upper()
-        return ("skipped", "", "SKIPPED") if report.outcome == "skipped" else None
+        return None
 
     def pytest_runtest_logstart(self) -> None:
         """Notes the start of the first test."""
