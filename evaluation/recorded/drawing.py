@@ -23,7 +23,7 @@ from autograd_conformance.strategies.building.unsupported import Unsupported
 from evaluation.mutants.probes import Probe, probes
 
 OPS = CORE[:6]
-"""The ops whose own tests are drawn from; they stand for all ops, since interactions know ops by class."""
+"""The ops whose own tests are drawn from, in place of all ops, since facts name only the class of an op."""
 
 
 @dataclass
@@ -77,5 +77,3 @@ def _draw(probe: Probe, check: Recording, seed: int) -> None:
 
     with suppress(Unsupported), alphabet.using(alphabet.current()):
         run()
-
-

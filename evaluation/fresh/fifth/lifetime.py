@@ -15,7 +15,7 @@ from evaluation.fresh.tools import MATRIX, applied, counting, leaf_of, total, wa
 
 
 class CreatingRetains(Fault):
-    """A call with create_graph retains the graph even if it is told not to: `retain_graph = retain_graph or
+    """A call with create_graph retains the graph even if its argument forbids that: `retain_graph = retain_graph or
     create_graph`.
     """
 

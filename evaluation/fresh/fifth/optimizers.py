@@ -205,7 +205,7 @@ def witness_GroupAfterGroup(a: Any) -> Any:
 
 
 class ClipsByDtype(Fault):
-    """Clipping by norm treats the gradients of each dtype apart, with a norm of their own."""
+    """Clipping by norm treats the gradients of each dtype apart, with a separate norm."""
 
     rule = "optimizers/clips"
 

@@ -14,7 +14,7 @@ from evaluation.fresh.tools import after, applied, before, held_by, leaf_of, tot
 
 
 class DetachedApart(Fault):
-    """A detached value shares memory with its source but has a version of its own, as PyTorch's `.data` has."""
+    """A detached value shares memory with its source but has a separate version, as PyTorch's `.data` has."""
 
     rule = "writes/error-or-recorded"
 

@@ -7,33 +7,43 @@ Most faults of software need one or two conditions at once, fewer need three, an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from itertools import combinations
+from functools import lru_cache
 from typing import NamedTuple
 
+from autograd_conformance.interactions.reachable import Met, reachable
 from autograd_conformance.reporting.records.records import Interactions, Report
 
 
 class InteractionCounts(NamedTuple):
-    """The number of facts, and how many pairs and triples of them held together."""
+    """The number of facts of a run, and how many pairs and triples of them held together."""
 
     facts: int
     pairs: int
     triples: int
+    pairs_share: float
+    """The part of the reachable pairs that the framework's claims allow; between 0 and 1."""
+    triples_share: float
+    """The part of the reachable triples that the framework's claims allow; between 0 and 1."""
 
 
 def interaction_counts(report: Report) -> InteractionCounts | None:
     """Returns the numbers of interactions of a run; None if the run recorded none."""
     if report.interactions is None:
         return None
-    pairs: dict[int, int] = {}
-    triples: dict[tuple[int, int], int] = {}
-    for meeting in report.interactions.meetings:
-        masks = {at: _later(at, meeting) for at in meeting}
-        for at, mask in masks.items():
-            pairs[at] = pairs.get(at, 0) | mask
-        for first, second in combinations(meeting, 2):
-            triples[first, second] = triples.get((first, second), 0) | masks[second]
-    return InteractionCounts(len(report.interactions.facts), _bits(pairs.values()), _bits(triples.values()))
+    return _counts(report.interactions, report.header.framework.capabilities)
+
+
+@lru_cache(maxsize=1)  # the terminal and the page of a run need them
+def _counts(record: Interactions, claims: tuple[str, ...]) -> InteractionCounts:
+    allowed = reachable().allowed(claims)
+    number = {fact: at for at, fact in enumerate(allowed.facts)}
+    own = record.facts
+    # facts of another version of the suite are not reachable ones, but count as drawn
+    number |= {fact: len(number) + at for at, fact in enumerate(set(own).difference(number))}
+    met = Met.of(sorted(number[own[at]] for at in meeting) for meeting in record.meetings)
+    possible = Met.of(allowed.meetings)
+    (pairs, triples), of = met.within(possible).counts, possible.counts
+    return InteractionCounts(len(own), *met.counts, pairs / max(1, of[0]), triples / max(1, of[1]))
 
 
 def united(each: Iterable[Interactions]) -> Interactions | None:
@@ -61,12 +71,3 @@ def _maximal(met: Collection[frozenset[str]]) -> list[frozenset[str]]:
             for fact in meeting:
                 having.setdefault(fact, []).append(meeting)
     return kept
-
-
-def _later(at: int, meeting: Iterable[int]) -> int:
-    """Returns the facts of a meeting after one of them, as bits."""
-    return sum(1 << other for other in meeting if other > at)
-
-
-def _bits(masks: Iterable[int]) -> int:
-    return sum(mask.bit_count() for mask in masks)

@@ -240,8 +240,9 @@ def _run(report: Report, summary: Summary) -> Iterator[Text]:
         whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
         yield _fact("judged", f"{used}; from there on, only what does not depend on it was judged{whole}")
     if met := interaction_counts(report):
-        which = f"{met.pairs:,} pairs and {met.triples:,} triples of {met.facts:,} facts held together in some program"
-        yield _fact("drawn", which)
+        shares = f"2-way {percentage(met.pairs_share)}, 3-way {percentage(met.triples_share)}"
+        which = f"{met.pairs:,} pairs and {met.triples:,} triples of {met.facts:,} facts"
+        yield _fact("drawn", f"interactions: {shares} of those that can be drawn ({which})")
 
 
 def _fact(name: str, value: str) -> Text:

@@ -1,0 +1,187 @@
+"""`python -m evaluation.fresh.recorded OUT --set fifth`: draws the programs of a whole run once, judges each fresh
+fault on them, and writes a line of JSON for each fault to OUT.
+
+A hunt for one fault then costs no drawing, so that a set with many survivors is measured in minutes. Each fault is
+judged in a forked process, since some leave PyTorch changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+
+from autograd_conformance.checking.audit.programs import fault_of
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedShape
+from evaluation.fresh.fault import Fault
+from evaluation.fresh.hunt import KNOWN_FILE, Find
+from evaluation.fresh.sets import SETS, faults_of
+from evaluation.mutants.probes import QUICK, Probe, probes
+
+Case = Program | Drawn | Related
+
+
+@dataclass
+class Recording(Check):
+    """A check that keeps the programs of one test, and runs none."""
+
+    cases: list[Case] | None = None
+
+    def __call__(self, case: Case) -> None:
+        assert self.cases is not None
+        self.cases.append(case)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test with all of its programs."""
+
+    name: str
+    rule: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The programs of a whole run of PyTorch, by test."""
+
+    tests: tuple[Test, ...]
+    ops: tuple[str, ...]
+    """The ops that PyTorch computes rightly."""
+
+    @classmethod
+    def draw(cls, examples: int, seed: int) -> Recorded:
+        """Draws the programs that a run of PyTorch with `examples` programs per rule draws."""
+        framework = FrameworkUnderTest(Settings("torch", known_files=(KNOWN_FILE,)))
+        framework.prepare()
+        everything = alphabet_of(framework.target, framework.drawable)
+        alphabet.use(everything)
+        plain = InProcess(Torch())
+        sound = tuple(op for op in everything.ops if fault_of(op, plain, framework.drawable) is None)
+        return cls(tuple(_drawn(probe, framework, seed) for probe in probes((), sound, examples)), sound)
+
+
+def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
+    cases: list[Case] = []
+    check = Recording(framework.target, cases=cases)
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=probe.examples, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(**probe.strategies)
+    def run(**drawn: Any) -> None:
+        probe.body(check, **drawn)
+
+    with suppress(Unsupported):
+        run()
+    return Test(probe.name, probe.rule, tuple(cases))
+
+
+def hunt(fault: type[Fault], recorded: Recorded, examples: int, most: int) -> dict[str, Any]:
+    """Judges the recorded programs on a fault, until `most` of them break a MUST. Returns what the first one broke,
+    with the numbers of programs that ran and that broke a rule.
+    """
+    warnings.simplefilter("ignore")
+    began = time.process_time()
+    framework = FrameworkUnderTest(Settings(f"{fault.__module__}:{fault.__name__}", known_files=(KNOWN_FILE,)))
+    for op in recorded.ops:
+        found = fault_of(op, framework.target, framework.drawable)
+        if found is not None:
+            find = Find(fault.__name__, fault.rule, examples, f"audit[{op}]", found.rule, op, 0, 0.0)
+            return {**asdict(find), "failing": 1, "seconds": round(time.process_time() - began, 1)}
+    framework.prepare()
+    first: Find | None = None
+    programs = failing = 0
+    family = RULES[fault.rule].family
+    order = sorted(recorded.tests, key=lambda test: (test.rule != fault.rule, RULES[test.rule].family != family))
+    for test in order:
+        target, rule = framework.target, RULES[test.rule]
+        if Capability.COUNTS_SAVED in rule.needs and target.saved_tensor_counter is not None:
+            target = target.saved_tensor_counter
+        if not rule.needs <= target.capabilities or failing >= most:
+            continue
+        check = Check(target, known=framework.known, strict=False)
+        for case in test.cases:
+            programs += 1
+            try:
+                check(case)
+            except RuleViolated as broken:
+                failing += 1
+                op = broken.violation.op
+                first = first or Find(
+                    fault.__name__, fault.rule, examples, test.name, broken.violation.rule, op, programs, 0.0
+                )
+            except UnsupportedShape:
+                continue
+            if failing >= most:
+                break
+    spent = round(time.process_time() - began, 1)
+    first = first or Find(fault.__name__, fault.rule, examples, None, None, None, programs, 0.0)
+    return {**asdict(replace(first, seconds=spent)), "failing": failing}
+
+
+_recorded: Recorded | None = None
+
+
+def _hunt_named(place: tuple[str, str, int, int]) -> dict[str, Any]:
+    name, fault, examples, most = place
+    assert _recorded is not None
+    return hunt(next(each for each in faults_of(name) if each.__name__ == fault), _recorded, examples, most)
+
+
+def main() -> int:
+    global _recorded
+    parser = argparse.ArgumentParser(prog="python -m evaluation.fresh.recorded", description=__doc__)
+    parser.add_argument("out", type=Path, metavar="OUT", help="the file for the results")
+    parser.add_argument("--set", choices=SETS, default="fifth", help="the set of faults (default: fifth)")
+    parser.add_argument(
+        "--examples", type=int, default=QUICK, metavar="N", help=f"programs per rule (default: {QUICK})"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the programs (default: 0)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+    parser.add_argument("--most", type=int, default=1, metavar="N", help="failing programs to look for (default: 1)")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    began = time.process_time()
+    _recorded = Recorded.draw(options.examples, options.seed)
+    count = sum(len(test.cases) for test in _recorded.tests)
+    print(f"{count} programs drawn in {time.process_time() - began:.0f} CPU seconds", flush=True)
+    places = [(options.set, fault.__name__, options.examples, options.most) for fault in faults_of(options.set)]
+    killed = 0
+    context = multiprocessing.get_context("fork")
+    with options.out.open("w") as out, context.Pool(options.jobs, maxtasksperchild=1) as pool:
+        for find in pool.imap_unordered(_hunt_named, places, chunksize=1):
+            print(json.dumps(find), file=out, flush=True)
+            killed += find["test"] is not None
+            what = f"{find['rule']} ({find['test']})" if find["test"] else "SURVIVED"
+            counted = f"{find['programs']:6} programs {find['seconds']:6.1f} s  {find['failing']} fail"
+            print(f"{find['fault']:28} {counted}  {what}", flush=True)
+    print(f"{killed} of {len(places)} found")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Recorded programs: drawn programs in which every pair and every triple of facts meets that ever met in a drawn
+program. They run unchanged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.skips import NotApplicable
+from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.interactions.recorded import PART, recorded
+from autograd_conformance.programs.language import Apply, Backward, Grad, Program
+from autograd_conformance.strategies.building.alphabet import Alphabet, current
+
+rule = pytest.mark.rule
+
+
+WHOLE = settings().max_examples >= 100
+"""Whether all recorded programs run; in the quick profile, only those with nearly all triples of facts do."""
+
+
+@rule("sequences/history")
+@pytest.mark.parametrize("part", range(recorded().parts(WHOLE)))
+def test_part(check: Check, part: int):
+    check_programs(check, list(recorded().part(part)))
+
+
+def check_programs(check: Check, programs: list[Program]) -> None:
+    """Checks those of some programs that the framework supports. The first violation is raised after all have run."""
+    first = None
+    most = max(1, PART // check.target.programs_each) if check.target.programs_each else PART
+    for program in supported(check, programs, most):
+        try:
+            check(program)
+        except RuleViolated as error:
+            first = first or error
+    if first:
+        raise first
+    if not check.programs:
+        missing = Counter(each for program in programs for each in unsupported_by(program, check.target))
+        needed = missing.most_common(1)[0][0] if missing else "ops without faults"
+        raise NotApplicable(f"needs {needed}, not claimed")
+
+
+def supported(check: Check, programs: list[Program], most: int) -> Iterator[Program]:
+    """Yields at most `most` of the programs: those that need nothing that the framework lacks, and no op that breaks a
+    rule when it runs alone.
+    """
+    left = most
+    for program in programs:
+        if left and not uses_faulty(program, current()) and not unsupported_by(program, check.target):
+            left -= 1
+            yield program
+
+
+def uses_faulty(program: Program, alphabet: Alphabet) -> bool:
+    """Whether a program uses an op that breaks a rule when it runs alone, differentiated as often as in the program."""
+    creates = any(isinstance(step, Backward | Grad) and step.create_graph for step in program)
+    faulty = {*alphabet.excluded, *(alphabet.first_order_only | alphabet.second_order_only if creates else ())}
+    return any(isinstance(step, Apply) and step.op in faulty for step in program)
