@@ -55,6 +55,12 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
     (STEPPED, holding(3, 6), "writes/error-or-recorded", "at the values after the write of line 4"),
     (STEPPED, holding(2, 4), "writes/error-or-recorded", "the gradient held before was overwritten"),
     (
+        f"{A}; b = square a; backward b with [1, 1]; c = exp a; backward c with [1, 1]",
+        holding(4 + E, 8 + E * E),
+        "accumulation/adds",
+        "what was held is added twice",
+    ),
+    (
         f"{A}; c = leaf [3, 4] const; write c mul_ a; backward c with [1, 1]",
         holding(0, 0),
         "writes/recorded",

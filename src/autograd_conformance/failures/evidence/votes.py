@@ -31,10 +31,16 @@ from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reporting.records.failure import Votes
+from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.prose import shown, shown_distinct
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 """Step size of the finite differences, by the dtype of the leaf."""
+
+OF_WHAT_IS_HELD = frozenset(
+    (DiagnosisKind.OVERWRITTEN, DiagnosisKind.NOTHING_ADDED, DiagnosisKind.OLD_ADDED, DiagnosisKind.HELD_TWICE)
+)
+"""Faults of a leaf's sum. The contribution of the call is right, so the votes, which are about it, would contradict."""
 
 CLOSE = 0.1
 """Finite differences agree with a gradient if they differ from it by at most this fraction of the distance between the
@@ -49,8 +55,9 @@ within which the framework's gradient had to be."""
 def votes(case: Case) -> Votes | None:
     """Returns the three computations of the wrong gradient as text, and the conclusion.
 
-    None if the violation is not about a gradient's value, or if there are no finite differences and JAX does not
-    contradict the reference: the votes would add nothing to the explanation.
+    None if the violation is not about a gradient's value, if the diagnosis says that the call's contribution is right,
+    or if there are no finite differences and JAX does not contradict the reference: the votes would add nothing to the
+    explanation.
     """
     program, violation = case.program, case.violation
     call = program[violation.at]
@@ -60,6 +67,7 @@ def votes(case: Case) -> Votes | None:
         or violation.want is None
         or violation.subject is None
         or violation.observed.is_about_hook()  # a hook got the gradient of an earlier version of a value
+        or (violation.diagnosis is not None and violation.diagnosis.kind in OF_WHAT_IS_HELD)
     ):
         return None
     before = 0.0 if violation.grad_before is None else violation.grad_before

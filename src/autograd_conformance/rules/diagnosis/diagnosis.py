@@ -86,6 +86,8 @@ def _explanations(
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] + 2 * c for r, c in expected.items()}
     kind = DiagnosisKind.NEGATED if returns else DiagnosisKind.SUBTRACTED
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] - c for r, c in expected.items()}
+    if old.get(leaf) is not None:  # the faults above are likelier where what is held is the call's contribution, too
+        yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
     rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
     diagnosis = Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule)

@@ -26,6 +26,10 @@ class DiagnosisKind(Enum):
         slugs.ACCUMULATION_ADDS,
         "It is twice the gradient that the leaf held: this call added the old gradient, not its contribution.",
     )
+    HELD_TWICE = (
+        slugs.ACCUMULATION_ADDS,
+        "It is this call's contribution and twice the gradient that the leaf held: what was held is added twice.",
+    )
     ADDED_TWICE = None, "This call's contribution was added twice."
     SUBTRACTED = None, "This call's contribution was subtracted."
 
