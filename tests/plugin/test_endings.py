@@ -102,7 +102,7 @@ def test_a_part_of_the_suite_is_no_verdict_on_the_framework(workers, tmp_path: P
     assert "9 tests, left out by the options of the run" in seen.output
     page = (tmp_path / "report.md").read_text()
     assert "| Left out by the options of the run | 9 tests |" in page
-    assert "whose tests were left out" in page
+    assert "skipped (its tests were left out)" in page
 
 
 @pytest.mark.parametrize("option", ["--lf", "--cache-show"])

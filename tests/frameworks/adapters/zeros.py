@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from examples.tiny import Tensor
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.few import OPS as FEW
 
+WITH_ZEROS = replace(Tiny.dialect, clear_to_zeros="{leaf}.grad = np.zeros_like({leaf}.data)")
+"""How programs of the tiny autograd are printed if leaves are cleared to zeros."""
+
 
 class Zeros(Tiny):
     """Every leaf that requires grad starts with zeros, and is cleared to zeros."""
@@ -20,6 +24,7 @@ class Zeros(Tiny):
     name = "zeros"
     capabilities = Tiny.capabilities - {Capability.ZERO_TO_NONE} | {Capability.ZERO_TO_ZEROS}
     traits = Traits(begins_with_zeros=True)
+    dialect = WITH_ZEROS
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         made = super().leaf(data, requires_grad)
