@@ -20,7 +20,9 @@ import autograd_conformance.suites as suites
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.interactions.recorded import recorded
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.plugin.options import PROFILE, load_profiles
 from autograd_conformance.programs.language import Program
@@ -31,6 +33,7 @@ from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 from autograd_conformance.strategies.situations.writes import single_writes
 from autograd_conformance.suites import test_write_pairs
+from autograd_conformance.suites.test_recorded import uses_faulty
 
 QUICK = 60
 """Programs per rule in the quick profile."""
@@ -112,6 +115,10 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     found += chain.from_iterable(_of_op(op, examples) for op in ops)
     found += chain.from_iterable(_of_write(write, examples) for write in WRITES)
     found.append(_fixed("memory/dropped", "memory/test_each_op", partial(_releases, ops)))
+    parts = recorded().parts(whole=examples >= 10 * QUICK)
+    found += (
+        _fixed("sequences/history", f"recorded/test_part[{part}]", partial(_recorded, part)) for part in range(parts)
+    )
     return sorted(found, key=lambda probe: order.get(probe.rule, len(order)))
 
 
@@ -163,6 +170,12 @@ def _curvatures(op: str, times: int, seeds: int, target: Target) -> Iterator[Pro
 def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:
     for op in ops:
         yield from corners.releases(op, alphabet.current().dtypes[0])
+
+
+def _recorded(part: int, target: Target) -> Iterator[Program]:
+    for program in recorded().part(part):
+        if not uses_faulty(program, alphabet.current()) and not unsupported_by(program, target):
+            yield program
 
 
 def check_drawn(check: Check, drawn: Drawn) -> None:

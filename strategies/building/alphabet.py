@@ -188,7 +188,12 @@ class Alphabet:
         found = tuple(name for name in names if name in self.ops)
         if not found:
             absent = (f"{name} ({'breaks a rule' if name in self.excluded else 'missing'})" for name in names)
-            raise (UnsupportedShape if self.retries else UnsupportedOp)(f"needs {' or '.join(absent)}")
+            why = f"needs {' or '.join(absent)}"
+            if self.retries:
+                raise UnsupportedShape(why)
+            unsupported = UnsupportedOp(why)
+            unsupported.is_missing = self.excluded.isdisjoint(names)
+            raise unsupported
         return found
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:

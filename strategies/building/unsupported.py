@@ -12,6 +12,9 @@ class Unsupported(Exception):
 class UnsupportedOp(Unsupported):
     """Raised if this draw needs an op that the framework does not have; other draws may not need it."""
 
+    is_missing = True
+    """Whether the framework claims none of the ops that would do; False if one of them breaks a rule."""
+
 
 class UnsupportedShape(Unsupported, UnsatisfiedAssumption):
     """Raised if this draw needs a shape, or an op on a shape, that the framework does not have. Hypothesis rejects the

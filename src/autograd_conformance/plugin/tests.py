@@ -148,13 +148,15 @@ def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
 
 
 def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
-    """Runs a test again, without drawing what needs a missing op. Raises `NothingDrawn` if that is impossible."""
+    """Runs a test again, without drawing what needs a missing op. If that is impossible, raises `NotApplicable`, or
+    `NothingDrawn` if the framework has such an op, which breaks a rule.
+    """
     given = {name: item.funcargs[name] for name in signature(item.obj).parameters}
     try:
         with alphabet.using(alphabet.current().retrying()):
             item.obj(**given)
     except (Unsatisfiable, Unsupported):
-        raise NothingDrawn(str(error)) from None
+        raise (NotApplicable if error.is_missing else NothingDrawn)(str(error)) from None
     return True
 
 
