@@ -10,8 +10,8 @@ from autograd_conformance.strategies.sequences import histories, sequences
 
 rule = pytest.mark.rule
 
-MANY = 4 * settings().max_examples
-"""Number of programs; four times as many as in a usual test, because sequences have the most instructions to combine.
+MANY = 3 * settings().max_examples
+"""Number of programs; three times as many as in a usual test, because sequences have the most instructions to combine.
 """
 
 
