@@ -21,12 +21,11 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.audit.programs import fault_of
+from autograd_conformance.checking.audit.outcome import AuditResult
+from autograd_conformance.checking.audit.programs import audit, fault_of
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
-from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
@@ -67,19 +66,19 @@ class Recorded:
     """The programs of a whole run of PyTorch, by test."""
 
     tests: tuple[Test, ...]
-    ops: tuple[str, ...]
-    """The ops that PyTorch computes rightly."""
+    audited: AuditResult
+    """The ops that PyTorch itself computes wrongly; the programs do not use them."""
 
     @classmethod
     def draw(cls, examples: int, seed: int) -> Recorded:
         """Draws the programs that a run of PyTorch with `examples` programs per rule draws."""
         framework = FrameworkUnderTest(Settings("torch", known_files=(KNOWN_FILE,)))
+        alphabet.use(alphabet_of(framework.target, framework.drawable))
+        audited = audit(framework.target, framework.drawable, False)
+        framework.adopt_audit(audited)
         framework.prepare()
-        everything = alphabet_of(framework.target, framework.drawable)
-        alphabet.use(everything)
-        plain = InProcess(Torch())
-        sound = tuple(op for op in everything.ops if fault_of(op, plain, framework.drawable) is None)
-        return cls(tuple(_drawn(probe, framework, seed) for probe in probes((), sound, examples)), sound)
+        drawn = [_drawn(probe, framework, seed) for probe in probes((), tuple(alphabet.current().ops), examples)]
+        return cls(tuple(_right(test, framework) for test in drawn), audited)
 
 
 def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
@@ -100,6 +99,33 @@ def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
     return Test(probe.name, probe.rule, tuple(cases))
 
 
+def _right(test: Test, framework: FrameworkUnderTest) -> Test:
+    """Returns a test without the programs that fail on PyTorch itself."""
+    check = _check(test, framework)
+    return (
+        test if check is None else replace(test, cases=tuple(case for case in test.cases if not _broken(check, case)))
+    )
+
+
+def _check(test: Test, framework: FrameworkUnderTest) -> Check | None:
+    """Returns a check of a test's programs; None if the framework lacks what the test's rule needs."""
+    target, needs = framework.target, RULES[test.rule].needs
+    if Capability.COUNTS_SAVED in needs and target.saved_tensor_counter is not None:
+        target = target.saved_tensor_counter
+    return Check(target, known=framework.known, strict=False) if needs <= target.capabilities else None
+
+
+def _broken(check: Check, case: Case) -> RuleViolated | None:
+    """Returns the violation that a program shows; None if it shows none."""
+    try:
+        check(case)
+    except RuleViolated as broken:
+        return broken
+    except UnsupportedShape:
+        return None
+    return None
+
+
 def hunt(fault: type[Fault], recorded: Recorded, examples: int, most: int) -> dict[str, Any]:
     """Judges the recorded programs on a fault, until `most` of them break a MUST. Returns what the first one broke,
     with the numbers of programs that ran and that broke a rule.
@@ -107,40 +133,30 @@ def hunt(fault: type[Fault], recorded: Recorded, examples: int, most: int) -> di
     warnings.simplefilter("ignore")
     began = time.process_time()
     framework = FrameworkUnderTest(Settings(f"{fault.__module__}:{fault.__name__}", known_files=(KNOWN_FILE,)))
-    for op in recorded.ops:
+    framework.adopt_audit(recorded.audited)
+    framework.prepare()
+    for op in alphabet.current().ops:
         found = fault_of(op, framework.target, framework.drawable)
         if found is not None:
             find = Find(fault.__name__, fault.rule, examples, f"audit[{op}]", found.rule, op, 0, 0.0)
             return {**asdict(find), "failing": 1, "seconds": round(time.process_time() - began, 1)}
-    framework.prepare()
-    first: Find | None = None
+    first = Find(fault.__name__, fault.rule, examples, None, None, None, 0, 0.0)
     programs = failing = 0
     family = RULES[fault.rule].family
-    order = sorted(recorded.tests, key=lambda test: (test.rule != fault.rule, RULES[test.rule].family != family))
-    for test in order:
-        target, rule = framework.target, RULES[test.rule]
-        if Capability.COUNTS_SAVED in rule.needs and target.saved_tensor_counter is not None:
-            target = target.saved_tensor_counter
-        if not rule.needs <= target.capabilities or failing >= most:
-            continue
-        check = Check(target, known=framework.known, strict=False)
-        for case in test.cases:
+    for test in sorted(recorded.tests, key=lambda test: (test.rule != fault.rule, RULES[test.rule].family != family)):
+        check = _check(test, framework)
+        for case in test.cases if check is not None and failing < most else ():
+            assert check is not None
             programs += 1
-            try:
-                check(case)
-            except RuleViolated as broken:
-                failing += 1
-                op = broken.violation.op
-                first = first or Find(
-                    fault.__name__, fault.rule, examples, test.name, broken.violation.rule, op, programs, 0.0
-                )
-            except UnsupportedShape:
-                continue
+            broken = _broken(check, case)
+            failing += broken is not None
+            if broken is not None and first.test is None:
+                violation = broken.violation
+                first = replace(first, test=test.name, rule=violation.rule, op=violation.op, programs=programs)
             if failing >= most:
                 break
-    spent = round(time.process_time() - began, 1)
-    first = first or Find(fault.__name__, fault.rule, examples, None, None, None, programs, 0.0)
-    return {**asdict(replace(first, seconds=spent)), "failing": failing}
+    first = first if first.test else replace(first, programs=programs)
+    return {**asdict(replace(first, seconds=round(time.process_time() - began, 1))), "failing": failing}
 
 
 _recorded: Recorded | None = None
