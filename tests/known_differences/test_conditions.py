@@ -322,7 +322,8 @@ def test_an_entry_covers_a_violation_that_fulfils_its_condition(key: str, number
     value, text, holds, more = ROWS[key][number]
     program = parse(text)
     op = {"op": more["of"]} if "of" in more else {}
-    entry = entry_of({"rule": RULE, "reason": "r", "witness": program, "any_value": True, key: value, **op})
+    values = {} if isinstance(more.get("observed"), RaisedError) else {"any_value": True}
+    entry = entry_of({"rule": RULE, "reason": "r", "witness": program, **values, key: value, **op})
     facts = {"at": len(program) - 1, "observed": OtherGradient(Place.LEAF), "allowed": (), **more}
     violation = Violation(RULE, **{fact: each for fact, each in facts.items() if fact != "of"})
     assert is_known(entry, program, violation) is holds

@@ -60,6 +60,11 @@ def test_wrong_values_are_waived_within_the_limits(got: list[float], limits: dic
     assert covers({"rule": "gradients/op", "op": "sin", **limits}, SINE, violation) is holds
 
 
+def test_any_value_waives_no_error() -> None:
+    raised = Violation("gradients/op", 2, RaisedError(Kind.UNKNOWN, "RuntimeError", "no"), (), None, "sin")
+    assert not covers({"rule": "gradients/op", "op": "sin", "any_value": True}, SINE, raised)
+
+
 @pytest.mark.parametrize(
     ("rule", "observed", "holds"),
     [

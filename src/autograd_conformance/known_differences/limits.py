@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -25,8 +26,8 @@ class Limits:
     rounding if the entry has no limits.
     """
     any_value: bool = False
-    """Whether any wrong value is waived: the framework reads or writes memory with unknown contents, or nothing bounds
-    the error.
+    """Whether any wrong value is waived, but no raised error: the framework uses memory with unknown contents, or
+    nothing bounds the error.
     """
 
     @property
@@ -40,7 +41,7 @@ class Limits:
         """
         got, want = violation.got, violation.want
         if self.any_value:
-            return True
+            return not isinstance(violation.observed, RaisedError)
         if got is None or want is None:
             return not (self.limited or self.nan)
         if got.shape != want.shape:
