@@ -57,6 +57,7 @@ def test_reporting_imports_no_room_above_it() -> None:
     allowed = {
         *sys.stdlib_module_names,
         "reporting",
+        "interactions",
         "package",
         "rich",
         "jinja2",
