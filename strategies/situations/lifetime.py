@@ -111,7 +111,9 @@ def independent_graphs(b: Draft) -> None:
     shared = b.leaf_of(((3,), (2, 3), ()))
     first = b.ops.nonlinear(shared)
     maybe_end_region(b)
-    second = b.ops.nonlinear(b.ops.successor(shared)) if b.below(2) else b.ops.nonlinear(shared, negative(b))
+    other = negative(b)  # without it, the same op on the same leaf would build the first graph again
+    deeper = b.below(2) or other is None
+    second = b.ops.nonlinear(b.ops.successor(shared)) if deeper else b.ops.nonlinear(shared, other)
     b.actions.backward(first, retain=b.pick(FREEING))
     b.actions.backward(second, retain=b.pick((None, True)))
 
