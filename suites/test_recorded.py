@@ -13,6 +13,7 @@ from hypothesis import settings
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.skips import NotApplicable
 from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.interactions.recorded import PART, recorded
 from autograd_conformance.programs.language import Apply, Backward, Grad, Program
 from autograd_conformance.strategies.building.alphabet import Alphabet, current
@@ -34,7 +35,7 @@ def check_programs(check: Check, programs: list[Program]) -> None:
     """Checks those of some programs that the framework supports. The first violation is raised after all have run."""
     first = None
     most = max(1, PART // check.target.programs_each) if check.target.programs_each else PART
-    for program in supported(check, programs, most):
+    for program in supported(check.target, programs, most):
         try:
             check(program)
         except RuleViolated as error:
@@ -47,13 +48,13 @@ def check_programs(check: Check, programs: list[Program]) -> None:
         raise NotApplicable(f"needs {needed}, not claimed")
 
 
-def supported(check: Check, programs: list[Program], most: int) -> Iterator[Program]:
+def supported(target: Target, programs: list[Program], most: int) -> Iterator[Program]:
     """Yields at most `most` of the programs: those that need nothing that the framework lacks, and no op that breaks a
     rule when it runs alone.
     """
     left = most
     for program in programs:
-        if left and not uses_faulty(program, current()) and not unsupported_by(program, check.target):
+        if left and not uses_faulty(program, current()) and not unsupported_by(program, target):
             left -= 1
             yield program
 

@@ -13,13 +13,9 @@ import multiprocessing
 import sys
 import time
 import warnings
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import hypothesis
-from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import audit, fault_of
@@ -32,11 +28,12 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedShape
+from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 from evaluation.fresh.fault import Fault
 from evaluation.fresh.hunt import KNOWN_FILE, Find
 from evaluation.fresh.sets import SETS, faults_of
 from evaluation.mutants.probes import QUICK, Probe, probes
+from evaluation.recorded.drawing import draw
 
 Case = Program | Drawn | Related
 
@@ -84,27 +81,16 @@ class Recorded:
 def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
     cases: list[Case] = []
     check = Recording(framework.target, cases=cases)
-
-    @hypothesis.seed(seed)
-    @settings(
-        max_examples=probe.examples, deadline=None, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(**probe.strategies)
-    def run(**drawn: Any) -> None:
-        probe.body(check, **drawn)
-
-    with suppress(Unsupported):
-        run()
+    draw(probe, check, seed)
     return Test(probe.name, probe.rule, tuple(cases))
 
 
 def _right(test: Test, framework: FrameworkUnderTest) -> Test:
     """Returns a test without the programs that fail on PyTorch itself."""
     check = _check(test, framework)
-    return (
-        test if check is None else replace(test, cases=tuple(case for case in test.cases if not _broken(check, case)))
-    )
+    if check is None:
+        return test
+    return replace(test, cases=tuple(case for case in test.cases if not _broken(check, case)))
 
 
 def _check(test: Test, framework: FrameworkUnderTest) -> Check | None:

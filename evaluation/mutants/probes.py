@@ -20,9 +20,8 @@ import autograd_conformance.suites as suites
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.interactions.recorded import recorded
+from autograd_conformance.interactions.recorded import PART, recorded
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.plugin.options import PROFILE, load_profiles
 from autograd_conformance.programs.language import Program
@@ -33,7 +32,7 @@ from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 from autograd_conformance.strategies.situations.writes import single_writes
 from autograd_conformance.suites import test_write_pairs
-from autograd_conformance.suites.test_recorded import uses_faulty
+from autograd_conformance.suites.test_recorded import supported
 
 QUICK = 60
 """Programs per rule in the quick profile."""
@@ -173,9 +172,7 @@ def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:
 
 
 def _recorded(part: int, target: Target) -> Iterator[Program]:
-    for program in recorded().part(part):
-        if not uses_faulty(program, alphabet.current()) and not unsupported_by(program, target):
-            yield program
+    return supported(target, recorded().part(part), PART)
 
 
 def check_drawn(check: Check, drawn: Drawn) -> None:

@@ -58,13 +58,13 @@ def drawn(examples: int, seed: int) -> Iterator[tuple[int, Program]]:
     framework.prepare()
     check = Recording(framework.target)
     for probe in probes((), OPS, examples):
-        _draw(probe, check, seed)
+        draw(probe, check, seed)
         yield from ((check.programs, program) for program in check.new)
         check.new.clear()
 
 
-def _draw(probe: Probe, check: Recording, seed: int) -> None:
-    """Draws the programs of one test."""
+def draw(probe: Probe, check: Check, seed: int) -> None:
+    """Draws the programs of one test, and passes each to a check."""
 
     @hypothesis.seed(seed)
     @settings(
