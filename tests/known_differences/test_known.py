@@ -12,7 +12,8 @@ from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment
 from autograd_conformance.known_differences.entry_checks import witness_problem
-from autograd_conformance.known_differences.file import FOLDERS
+from autograd_conformance.known_differences.file import FOLDERS, shipped, tried_versions
+from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.rules.violations.shared import (
@@ -338,3 +339,37 @@ def test_files_add_up(tmp_path: Path) -> None:
     framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny", known_files=files))
     assert [entry.op for entry in framework.known] == ["sin", "exp"]
     assert framework.faulty_ops == {"exp"}
+
+
+def test_a_version_that_nobody_tried_is_said() -> None:
+    torch = shipped("torch")
+    assert torch is not None and untried("torch", "2.13.0+cpu", torch) is None
+    assert "torch 2.999 yet; its known differences are those of 2.13.0" in str(untried("torch", "2.999", torch))
+
+
+def test_a_file_without_tried_versions_has_those_of_the_files_that_it_includes(tmp_path: Path) -> None:
+    for name, text in (
+        ("a", 'tried = ["1.0", "x-7"]'),
+        ("b", 'include = ["a"]'),
+        ("c", 'include = ["a"]\ntried = ["2"]'),
+    ):
+        (tmp_path / f"{name}.toml").write_text(text)
+    assert [tried_versions([tmp_path / f"{name}.toml"]) for name in "abc"] == [("1.0", "x-7"), ("1.0", "x-7"), ("2",)]
+    assert untried("a", "x-7", tmp_path / "a.toml") is None and untried("a", "1.0.0+cuda", tmp_path / "b.toml") is None
+    (tmp_path / "d.toml").write_text("tried = [2.13]")
+    with pytest.raises(MalformedKnownDifferences, match="tried has to be a list of versions, such as"):
+        tried_versions([tmp_path / "d.toml"])
+
+
+@pytest.mark.parametrize(
+    "path", [file for folder in FOLDERS for file in folder.glob("*.toml")], ids=lambda path: path.stem
+)
+def test_each_file_of_the_suite_says_what_was_tried(path: Path) -> None:
+    assert tried_versions([path])
+
+
+def test_a_run_says_that_nobody_tried_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert FrameworkUnderTest(Settings("torch")).untried is None
+    newer = FrameworkUnderTest(Settings("torch"))
+    monkeypatch.setattr(type(newer.target), "version", "3.0")
+    assert newer.untried and "torch 3.0" in newer.untried

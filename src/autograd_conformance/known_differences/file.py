@@ -8,7 +8,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,18 @@ def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
     return ours or known_file(framework)
 
 
+def tried_versions(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Returns the versions of a framework that the files' own `tried` lists name: those that somebody ran the suite
+    with, and that the entries describe. A file without such a list has those of the files that it includes; empty if
+    these have none either.
+    """
+    found: list[str] = []
+    for path in paths:
+        parts = _parts(_text(path), path)
+        found += parts.tried or tried_versions([_place(path, other) for other in parts.include])
+    return tuple(dict.fromkeys(found))
+
+
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
     """Returns the known differences in a file. Raises `MalformedKnownDifferences` if the file is unreadable or invalid.
     `within` are the files that include this one, the outermost first.
@@ -67,8 +79,11 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
 def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
     """Returns the known differences in the text of a file, which need not be written yet; `path` is the file's path."""
-    entries, others = _parts(text, path)
-    inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
+    parts = _parts(text, path)
+    entries = parts.known
+    inherited = [
+        replace(each, inherited=True) for other in parts.include for each in _included(path, other, (*within, path))
+    ]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedKnownDifferences(f"{path}: known has to be a list of entries; begin each with [[known]]")
     found = []
@@ -85,7 +100,7 @@ def own_files(path: Path) -> tuple[Path, ...]:
     suite.
     """
     found = [path]
-    for other in _parts(_text(path), path)[1]:
+    for other in _parts(_text(path), path).include:
         file = _place(path, other)
         found += own_files(file) if file.parent not in FOLDERS else []
     return tuple(dict.fromkeys(found))
@@ -113,22 +128,36 @@ def _text(path: Path) -> str:
     return text
 
 
-def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
-    """Returns the entries of a file, and the names of the files that the file includes."""
+@dataclass(frozen=True)
+class Parts:
+    """The keys at the top level of a file."""
+
+    known: list[Any]
+    """The entries, not yet read."""
+    include: list[str]
+    """The names of the files that this one includes."""
+    tried: list[str]
+    """The versions of the framework that the entries describe."""
+
+
+def _parts(text: str, path: Path) -> Parts:
+    """Returns the keys at the top level of a file with this text."""
     try:
         form = tomllib.loads(text)
     except RecursionError as error:
         raise MalformedKnownDifferences(f"{path}: the TOML is nested too deeply") from error
     except ValueError as error:  # invalid TOML, or a number with too many digits
         raise MalformedKnownDifferences(f"{path}: {error}") from error
-    entries, others = form.pop("known", []), form.pop("include", [])
-    if form:
-        raise MalformedKnownDifferences(
-            f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
-        )
-    if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MalformedKnownDifferences(f'{path}: include has to be a list of file names, such as ["torch"]')
-    return entries, others
+    names = [field.name for field in fields(Parts)]
+    for key in form:
+        if key not in names:
+            raise MalformedKnownDifferences(f"{path}: {_unknown(key, names)}; each entry begins with [[known]]")
+    parts = Parts(**{name: form.get(name, []) for name in names})
+    for key, texts, example in (("include", parts.include, '["torch"]'), ("tried", parts.tried, '["1.2.0", "1.2.1"]')):
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            named = "file names" if key == "include" else "versions"
+            raise MalformedKnownDifferences(f"{path}: {key} has to be a list of {named}, such as {example}")
+    return parts
 
 
 def _place(path: Path, other: str) -> Path:

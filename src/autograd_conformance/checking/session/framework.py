@@ -28,6 +28,8 @@ from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.interactions.meetings import Meeting
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment, InvalidVersion
+from autograd_conformance.known_differences.file import shipped
+from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -90,6 +92,14 @@ class FrameworkUnderTest:
     def target_of(self, rule: str) -> Target:
         """Returns the target on which a rule is tested: the one that counts saved tensors, if the rule needs that."""
         return self.saved_tensor_counter if Capability.COUNTS_SAVED in RULES[rule].needs else self.target
+
+    @cached_property
+    def untried(self) -> str | None:
+        """A sentence that says that nobody has tried this version of the framework, and which ones somebody has; None
+        if somebody has, or if the file that comes with the suite does not say so.
+        """
+        file = None if self.settings.known_files else shipped(self.target.name)
+        return untried(self.target.name, self.target.version, file) if file is not None else None
 
     @cached_property
     def known(self) -> tuple[Known, ...]:

@@ -51,7 +51,7 @@ def header(framework: FrameworkUnderTest, seed: int | None, profile: str, worker
         strict=settings.strict,
         variables={**target.variables, **variables.of([HASHES])},
         environment=tuple(target.environment),
-        notes=(*target.notes, *settings.skips.notes()),
+        notes=(*target.notes, *((framework.untried,) if framework.untried else ()), *settings.skips.notes()),
     )
 
 
