@@ -18,6 +18,7 @@ from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.ops.tables import OPS
 from examples.tiny_adapter import Tiny
 
 TINY = "examples.tiny_adapter:Tiny"
@@ -114,3 +115,12 @@ def test_ops_that_did_not_run_alone_are_used_by_their_own_tests_alone():
     assert framework.faulty_ops == {"exp", "mm", "sum", "add", "sin"}
     assert "exp" in framework.target.ops
     assert AuditResult.from_json(framework.audited.to_json()) == framework.audited
+
+
+def test_if_no_op_ran_alone_every_test_uses_all_ops():
+    framework = FrameworkUnderTest(Settings("tests.frameworks.adapters.seconds:TorchSeconds"))
+    assert framework.target.modules, "modules do not run alone, so they are not tried ops"
+    framework.adopt_audit(AuditResult(untried=frozenset(OPS)))
+    assert framework.faulty_ops == frozenset()
+    framework.adopt_audit(AuditResult(untried=frozenset({*OPS} - {"exp"})))
+    assert framework.faulty_ops == {*OPS} - {"exp"}

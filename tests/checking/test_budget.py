@@ -279,9 +279,10 @@ def test_a_test_whose_time_earlier_ones_of_its_stage_used_is_left_out(monkeypatc
 SECONDS = "tests.frameworks.adapters.broken:Seconds"
 
 
-def test_a_slow_framework_ends_with_a_verdict_on_the_first_stages(tmp_path: Path):
+@pytest.mark.parametrize("framework", [SECONDS, "tests.frameworks.adapters.seconds:TorchSeconds"])
+def test_a_slow_framework_ends_with_a_verdict_on_the_first_stages(tmp_path: Path, framework: str):
     seconds = scaled_timeout(120)  # on a busy machine, starting the processes alone takes longer
-    seen = run(tmp_path, "suites", f"--seconds={seconds:.0f}", "-n1", framework=SECONDS)
+    seen = run(tmp_path, "suites", f"--seconds={seconds:.0f}", "-n1", framework=framework)
     footer = seen.report.footer
     assert footer is not None
     assert seen.code == 2 and footer.cut_in_audit is None and footer.programs > 5

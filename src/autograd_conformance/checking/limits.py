@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from dataclasses import dataclass
+from math import ceil, inf
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +14,9 @@ KEPT, LEAST, MOST = 0.08, 2.0, 60.0
 seconds that are reserved; at most half of the run's seconds are.
 """
 
+
+GATED = 0.2
+"""The fraction of a run's remaining seconds that the gates, the smallest programs of each stage, may take."""
 
 AUDITED, AUDITED_SLOWLY = 0.5, 0.2
 """The fraction of a run's remaining seconds or programs after which the audit, which runs each op alone, ends, so that
@@ -47,6 +50,8 @@ class Limits:
     """Deadline of the tests, on the monotonic clock, which all processes of a machine share."""
     end: float | None = None
     """Deadline of the whole run, which includes writing the report, on the same clock."""
+    loading: float = 0.0
+    """Seconds that a process of the run needs until it can run programs: as many as the main process needed."""
 
     @classmethod
     def of(cls, programs: int | None, seconds: float | None, began: float) -> Self:
@@ -67,18 +72,34 @@ class Limits:
         """Returns the number of seconds until the deadline of the tests; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
-    def audit_until(self, slow: bool) -> float:
-        """Returns the time on the monotonic clock at which the audit ends if it begins now; infinity without a
-        deadline. `slow`: a single program takes so long that the framework cannot bear many.
+    def gates_until(self) -> float:
+        """Returns the time on the monotonic clock at which the gates, the smallest programs of each stage, end if they
+        begin now; infinity without a deadline. The processes of the gates, the audit and the tests are loaded first.
         """
         seconds = self.seconds_left()
-        part = AUDITED_SLOWLY if slow else AUDITED
-        return math.inf if seconds is None else time.monotonic() + part * seconds
+        return inf if seconds is None else self._after(GATED * max(0.0, seconds - 3 * self.loading))
+
+    def audit_until(self, slow: bool) -> float:
+        """Returns the time on the monotonic clock at which the audit ends if it begins now; infinity without a
+        deadline. `slow`: a single program takes so long that the framework cannot bear many. There is then no audit if
+        loading its processes would take longer than the audit itself.
+        """
+        seconds = self.seconds_left()
+        if seconds is None:
+            return inf
+        if not slow:
+            return time.monotonic() + AUDITED * seconds
+        part = AUDITED_SLOWLY * max(0.0, seconds - 2 * self.loading)
+        return self._after(part) if part >= self.loading else time.monotonic()
+
+    def _after(self, seconds: float) -> float:
+        """Returns the time at which a process that is started now has run programs for a number of seconds."""
+        return time.monotonic() + self.loading + seconds
 
     @property
     def audit_programs(self) -> int | None:
         """The number of programs after which the audit ends; None without a limit of programs."""
-        return None if self.programs is None else math.ceil(AUDITED * self.programs)
+        return None if self.programs is None else ceil(AUDITED * self.programs)
 
     @property
     def limited(self) -> bool:

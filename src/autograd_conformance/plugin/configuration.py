@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -118,9 +118,10 @@ def _as_controller(config: pytest.Config) -> None:
     if option.replay or option.program:
         config.stash[SESSION] = open_session(config, "main")
         return
-    limits = Limits.of(option.programs, option.seconds, config.stash.get(BEGAN, time.monotonic()))
+    began = config.stash.get(BEGAN, time.monotonic())
+    limits = Limits.of(option.programs, option.seconds, began)
     config.stash[SESSION] = session = open_session(config, "main", limits)
-    config.stash[LIMITS] = limits
+    config.stash[LIMITS] = limits = replace(limits, loading=time.monotonic() - began)
     refuse_if_unsound(config, session)
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:

@@ -5,7 +5,6 @@ A wholly broken stage is one failure, and the tests of the stage and of those th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -26,9 +25,6 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.reporting.analysis.stages import GATES
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Result
-
-PART = 0.2
-"""The fraction of a limited run's remaining seconds that the gates may take."""
 
 PASSED = "gates"
 """Name in place of an op in the note that is stored if no stage is wholly broken."""
@@ -55,10 +51,8 @@ def _waiting(config: pytest.Config) -> Waiting:
     store = Store(target, settings.name, settings.device, dtype, PASSED)
     if PASSED in store.notes(lambda note: note.outcome == "fine"):
         return NOTHING_WAITS
-    seconds = config.stash[LIMITS].seconds_left()
-    until = float("inf") if seconds is None else time.monotonic() + PART * seconds
     with stopping_on_full_disk():
-        found = gate_run(settings.name, settings.device, dtype, settings.timeout, until)
+        found = gate_run(settings.name, settings.device, dtype, settings.timeout, config.stash[LIMITS].gates_until())
     session.process.slow = found.is_slow
     broken = {stage: faults for stage, faults in found.broken.items() if _is_broken(faults, session)}
     if found.is_complete and not found.broken and not found.is_slow:

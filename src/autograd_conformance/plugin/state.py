@@ -143,7 +143,8 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
     slow = session.process.slow and config.stash[LIMITS].seconds_left() is not None
-    limits, but = config.stash[LIMITS], but | session.settings.skips.ops | ({*OPS} - {*needed_ops(config.args)})
+    limits, needed = config.stash[LIMITS], needed_ops(config.args, config.option.keyword)
+    but |= session.settings.skips.ops | ({*OPS} - {*needed})
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
     kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES

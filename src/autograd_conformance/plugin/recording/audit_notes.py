@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from autograd_conformance.checking.audit.outcome import PASSES_ALONE, AuditResult
 from autograd_conformance.reporting.prose import counted
@@ -11,14 +11,17 @@ NAMED = 8
 """Largest number of ops that a note names."""
 
 
-def audit_notes(audited: AuditResult) -> Iterator[str]:
+def audit_notes(audited: AuditResult, left_out: Collection[str]) -> Iterator[str]:
     """Yields a note about the ops that the audit had no time or no programs to run, and one about the ops that went
-    wrong in it, but not in a fresh process.
+    wrong in it, but not in a fresh process. `left_out` are the ops that the tests of others do not use.
     """
     if audited.untried:
+        used = "so only the tests of these ops use them"
+        if audited.untried.isdisjoint(left_out):
+            used = "so one that is wrong may also fail tests that are not about it"
         yield (
             f"{counted(len(audited.untried), 'op')} could not run alone before the tests in their part of the run's "
-            "budget (--programs or --seconds), so only the tests of these ops use them"
+            f"budget (--programs or --seconds), {used}"
         )
     ops = sorted(op for op, each in audited.undecided.items() if each.ran_alone)
     if ops:

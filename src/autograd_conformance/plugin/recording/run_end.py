@@ -272,13 +272,14 @@ class RunEnd:
         elif self.run.cut_short or self.run.session.framework.audited.untried:
             verdict = "cut short"
             self.run.reason = "the run's budget (--programs or --seconds) ended"
+        framework = self.run.session.framework
         footer = replace(
             self._least_footer(exitstatus),
             verdict=verdict,
             not_run=not_run,
             deselected=self.run.deselected,
-            missing_ops=tuple(sorted(self.run.session.framework.audited.missing)),
-            notes=(*audit_notes(self.run.session.framework.audited), *self.run.tally.remarks.lines()),
+            missing_ops=tuple(sorted(framework.audited.missing)),
+            notes=(*audit_notes(framework.audited, framework.faulty_ops), *self.run.tally.remarks.lines()),
             selection=not self.run.whole,
         )
         summary = summarize(replace(self.run.writer.report(), footer=footer))
