@@ -43,6 +43,8 @@ def test_a_crash_of_the_framework_is_a_verdict_and_the_run_goes_on(tmp_path: Pat
     assert codec.from_json(seen.failure.program) == parse(PROGRAM, VOCABULARY)
     script = tmp_path / "script.py"
     script.write_text(seen.failure.script)
-    assert subprocess.run([sys.executable, str(script)], stderr=subprocess.DEVNULL).returncode == -signal.SIGSEGV
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGSEGV
+    assert "register_hook" in done.stdout.splitlines()[-1]
     assert seen.report.footer is not None
     assert seen.report.footer.verdict == "complete"

@@ -13,7 +13,7 @@ from autograd_conformance.checking.signature import base_of, signature_of_ending
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline
 from autograd_conformance.failures.evidence.votes import votes
-from autograd_conformance.failures.listing import announced, groups, listing
+from autograd_conformance.failures.listing import announced, groups, listing, traced
 from autograd_conformance.failures.record import replay_command, replay_file, rule_fields, stage_field
 from autograd_conformance.failures.script import script
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -95,8 +95,10 @@ def _audit_script(program: Program, fault: Fault, session: Session) -> str:
     """Returns the program up to the failing line as a script that prints the faulty value and the expected one."""
     target, value = session.framework.target, fault.value
     dialect = target.dialect
-    if fault.at is None or dialect is None:
-        return listing(program, target, fault.at)
+    if dialect is None:
+        return ""
+    if fault.at is None:
+        return traced(program, target, fault.observed)
     if value is None:
         allowed = " or ".join(dict.fromkeys(each for each, _ in fault.allowed))
         return announced(program, target, fault.at, allowed)

@@ -13,7 +13,7 @@ from autograd_conformance.printing.loops import loop
 from autograd_conformance.printing.regions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.formats.text import names
-from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.language import Apply, Leaf, Program, Ref
 from autograd_conformance.programs.regions import Region
 from autograd_conformance.reporting.records.failure import LineGroup
 
@@ -41,6 +41,37 @@ def announced(program: Program, target: Target, failing: int, allowed: str) -> s
     said = f'print("allowed on line {failing + 1}:", {allowed!r})'
     lines = [line for each in made for line in (*each.before, each.text)]
     return assemble(dialect, [*lines, *last.before, said, last.text])
+
+
+def traced(program: Program, target: Target, observed: str) -> str:
+    """Returns a program that ended or hung its process as a script that prints each line before the line runs, so that
+    the last one printed is the cause; empty if the framework's code cannot be printed. `observed` says what happened.
+    """
+    dialect = target.dialect
+    if dialect is None:
+        return ""
+    lines = [_said(f"each line has to return, or to raise an error; observed: {observed}")]
+    *earlier, last = statements(program, target.regions(program), dialect)
+    for each in (*earlier, last):
+        lines += [*each.before, _said(f"line {_numbers(each.steps)}: {_without_number(each.text)}")]
+        may_raise = each is not last and not isinstance(program[each.steps[0]], (Leaf, Apply))
+        lines += _caught(each.text) if may_raise else [each.text]
+    return assemble(dialect, [*lines, _said("every line returned, or raised an error")])
+
+
+def _said(text: str) -> str:
+    """Returns the code that prints a text at once, since the process may end at the next line."""
+    return f"print({text!r}, flush=True)"
+
+
+def _without_number(line: str) -> str:
+    """Returns a line of code, or several as one, without the comment with its number."""
+    return " ".join(line.rpartition("  # ")[0].split())
+
+
+def _caught(line: str) -> list[str]:
+    """Returns the code that runs a line which may raise an error before the line that ends the process."""
+    return ["try:", indented(line), "except Exception as error:", '    print("raised:", error, flush=True)']
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline, is_counted_only
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.evidence.votes import votes
-from autograd_conformance.failures.listing import groups, listing, loop_listing, with_prelude
+from autograd_conformance.failures.listing import groups, loop_listing, traced, with_prelude
 from autograd_conformance.failures.reduce import reduced, without_later_lines
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.unreduced import unreduced_script
@@ -198,7 +198,7 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
         allowed=(Allowed("returns, or raises an error", entry.rule),),
         code="\n".join(code(entry.program, dialect)),
         loop=with_prelude(loop_listing(entry.program, session.framework.target), dialect),
-        script=listing(entry.program, session.framework.target),
+        script=traced(entry.program, session.framework.target, how),
         replay=str(path),
         command=command,
         signature=signature_of_ending(entry.program, entry.op),

@@ -26,7 +26,7 @@ def untried(name: str, version: str, path: Path) -> str | None:
 
 
 def _public(version: str) -> Version | str:
-    """Returns a version without the part that tells builds of one version apart (2.13.0 of 2.13.0+cpu)."""
+    """Returns a version without the part that distinguishes builds of one version (2.13.0 of 2.13.0+cpu)."""
     try:
         return Version(Version(version).public)
     except InvalidVersion:
