@@ -247,11 +247,11 @@ NOT CONFORMANT. toytorch 1.2 breaks 2 of 3 applicable MUST rules, in 300 program
 next    run the worst failure again: pytest --replay report/1.json
         read report/index.html
 
-family      passed / applicable / all   programs of its tests   failures
-────────────────────────────────────────────────────────────────────────
-lifetime                    1 / 2 / 2                     200          1
-gradients                   0 / 1 / 1                     100          1
-all                         1 / 3 / 3                     300          2
+family      MUST rules passed   SHOULD   programs of its tests   failures
+─────────────────────────────────────────────────────────────────────────
+lifetime               1 of 2        -                     200          1
+gradients              0 of 1        -                     100          1
+all                    1 of 3        -                     300          2
 
 fail              lifetime/same-root-raises (MUST): cause 1: saved values outlive the call that should free them
 crash             gradients/op (MUST): cause 2: exp: the process died of signal 11

@@ -47,6 +47,11 @@ class Total:
     def __str__(self) -> str:
         return f"{self.passed} / {self.applicable} / {self.all}"
 
+    @property
+    def ratio(self) -> str:
+        """How many rules passed, of those that apply, such as ``105 of 118``; a dash if none applies."""
+        return f"{self.passed} of {self.applicable}" if self.applicable else "-"
+
 
 @dataclass(frozen=True, slots=True)
 class RuleSummary:
@@ -68,6 +73,10 @@ class FamilySummary:
     name: str
     total: Total
     """Numbers of the family's MUST and SHOULD rules that passed, that apply, and of all."""
+    must: Total
+    """The same numbers of its MUST rules alone."""
+    should: Total
+    """The same numbers of its SHOULD rules alone."""
     programs: int
     """Number of programs that the tests of the family ran."""
     failures: int
@@ -98,6 +107,10 @@ class Summary:
     """The reasons for the conclusion, as sentences that do not repeat it."""
     total: Total
     """Numbers of all MUST and SHOULD rules that passed, that apply, and of all; INFO rules are not judged."""
+    must: Total
+    """The same numbers of the MUST rules alone, which the conclusion is about."""
+    should: Total
+    """The same numbers of the SHOULD rules alone."""
     rules: tuple[RuleSummary, ...]
     families: tuple[FamilySummary, ...]
     ops: tuple[OpSummary, ...]
@@ -135,6 +148,7 @@ def summarize(report: Report) -> Summary:
         conclusion,
         sentence,
         _total(rules),
+        *_levels(rules),
         rules,
         tuple(_family(name, rules, report) for name in dict.fromkeys(rule.family for rule in report.rules)),
         _ops(report, differences),
@@ -322,12 +336,21 @@ def _total(rules: Iterable[RuleSummary]) -> Total:
     )
 
 
+def _levels(rules: Iterable[RuleSummary]) -> tuple[Total, Total]:
+    """Returns the numbers of the MUST rules and of the SHOULD rules."""
+    must, should = (
+        [each for each in rules if each.rule.level == "MUST"],
+        [each for each in rules if each.rule.level == "SHOULD"],
+    )
+    return _total(must), _total(should)
+
+
 def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySummary:
     members = [each for each in rules if each.rule.family == name]
     slugs = {each.rule.rule for each in members}
     results = [result for result in report.results if result.rule in slugs]
     programs, failures = sum(result.programs for result in results), sum(len(each.failures) for each in members)
-    return FamilySummary(name, _total(members), programs, failures, _judged(results))
+    return FamilySummary(name, _total(members), *_levels(members), programs, failures, _judged(results))
 
 
 def _judged(results: Sequence[Result]) -> float | None:

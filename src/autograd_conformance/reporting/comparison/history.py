@@ -62,7 +62,7 @@ def _run_line(run: Report) -> str:
     header, summary = run.header, summarize(run)
     what = f"{header.started[:10]}  {shortened(header.framework.version, 30)}  suite {shortened(header.suite, 20)}"
     defects = f", {counted(len(summary.causes), 'defect')}" if summary.causes else ""
-    return f"{what}  {summary.total} passed{defects}: {summary.conclusion}"
+    return f"{what}  {summary.must.ratio} MUST rules passed{defects}: {summary.conclusion}"
 
 
 def _changes(before: Report, run: Report) -> Iterator[str]:

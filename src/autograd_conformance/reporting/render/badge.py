@@ -30,15 +30,14 @@ SIGNS: dict[Conclusion, str] = {
 
 
 def message(summary: Summary) -> str:
-    """Text of the badge: a sign and the numbers of kept and applicable rules (``✓ keeps 120 of 131 rules``), or a sign
-    and the words *no verdict* or *selection passed*.
+    """Text of the badge: a sign and the numbers of kept and applicable MUST rules (``✓ keeps 105 of 118 MUST rules``),
+    or a sign and the words *no verdict* or *selection passed*.
     """
-    total = summary.total
     if summary.conclusion == "no verdict":
         return f"{SIGNS[summary.conclusion]} no verdict"
     if summary.conclusion == "selection passed":
         return f"{SIGNS[summary.conclusion]} selection passed"
-    return f"{SIGNS[summary.conclusion]} keeps {total.passed} of {total.applicable} rules"
+    return f"{SIGNS[summary.conclusion]} keeps {summary.must.ratio} MUST rules"
 
 
 def endpoint(summary: Summary) -> str:

@@ -33,7 +33,11 @@ def render(report: Report) -> str:
     if stale:
         listed = ", ".join(code(entry.known.rule) for entry in stale)
         found += [f"Stale known differences, which no program showed: {listed}.", ""]
-    found += ["| Family | Passed / applicable / all | Programs |", "|:--|--:|--:|"]
-    found += [f"| {prose(f.name)} | {f.total} | {f.programs:,} |" for f in summary.families if applies(f)]
-    found.append(f"| **all** | **{summary.total}** | {summary.programs:,} |")
+    found += ["| Family | MUST rules passed | SHOULD | Programs |", "|:--|--:|--:|--:|"]
+    found += [
+        f"| {prose(f.name)} | {f.must.ratio} | {f.should.ratio} | {f.programs:,} |"
+        for f in summary.families
+        if applies(f)
+    ]
+    found.append(f"| **all** | **{summary.must.ratio}** | **{summary.should.ratio}** | {summary.programs:,} |")
     return "\n".join(found) + "\n"

@@ -145,13 +145,15 @@ def _next(report: Report, summary: Summary, written: str | Path | None) -> Itera
 def _families(summary: Summary) -> Table:
     table = _table()
     table.add_column("family", no_wrap=True)
-    table.add_column("passed / applicable / all", justify="right", no_wrap=True)
+    table.add_column("MUST rules passed", justify="right", no_wrap=True)
+    table.add_column("SHOULD", justify="right", no_wrap=True)
     table.add_column("programs of its tests", justify="right", no_wrap=True)
     table.add_column("failures", justify="right", no_wrap=True)
     for each in filter(applies, summary.families):
-        table.add_row(Text(each.name), str(each.total), f"{each.programs:,}", f"{each.failures:,}")
+        table.add_row(Text(each.name), each.must.ratio, each.should.ratio, f"{each.programs:,}", f"{each.failures:,}")
     failures = sum(each.failures for each in summary.families)
-    table.add_row("all", str(summary.total), f"{summary.programs:,}", f"{failures:,}")
+    passed = summary.must.ratio, summary.should.ratio
+    table.add_row("all", *passed, f"{summary.programs:,}", f"{failures:,}")
     return table
 
 

@@ -104,9 +104,12 @@ class FamilyCell:
     @property
     def about(self) -> str:
         """Says in words how many of the family's rules passed, and how many have each verdict."""
-        total = self.family.total
+        must, should = self.family.must, self.family.should
+        passed = [
+            f"{each.ratio} {level} rules" for each, level in ((must, "MUST"), (should, "SHOULD")) if each.applicable
+        ]
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.parts)
-        return f"{total.passed} passed of {total.applicable} applicable of {total.all} rules: {parts}"
+        return f"{' and '.join(passed) or 'no rule'} passed: {parts}"
 
 
 @dataclass(frozen=True, slots=True)

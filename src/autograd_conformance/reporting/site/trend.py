@@ -40,7 +40,7 @@ def chart(found: Sequence[Run]) -> str:
     made.x_labels = [printable(shortened(run.version, 12)) for run in found]
     for style in shown:
         made.add(BARS[style], [each[style] for each in counts])
-    label = "; ".join(f"{run.title}: {run.summary.total} passed" for run in found)
+    label = "; ".join(f"{run.title}: {run.summary.must.ratio} MUST rules passed" for run in found)
     made.add_xml_filter(partial(_still, label=printable(shortened(label, 400))))
     return str(made.render(is_unicode=True))
 
