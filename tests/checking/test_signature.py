@@ -78,6 +78,22 @@ def test_a_gradient_of_another_dtype_is_general() -> None:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
+def test_a_gradient_that_was_not_summed_over_what_was_broadcast_is_general() -> None:
+    one = signature(GradientForm((2, 3), "float64"), GradientForm((1, 3), "float64"), 2)
+    assert one.general and one == signature(GradientForm((4,), "float64"), GradientForm((1,), "float64"), 2)
+    assert one != signature(GradientForm((2, 3), "float64"), GradientForm((2, 1, 3), "float64"), 2)
+
+
+def test_an_error_of_a_step_is_general_over_optimizers() -> None:
+    step = "a = leaf 1; backward a; step a sgd lr=0.5"
+    message = "list index out of range [op=_{}_step, device=cpu]"
+    sgd, adam = (
+        signature(RaisedError(Kind.UNKNOWN, "IndexError", message.format(each)), ExpectedReturn(), 2, step)
+        for each in ("sgd", "adam")
+    )
+    assert sgd == adam and sgd.general
+
+
 def test_a_message_without_numbers_shapes_and_the_ops_name_is_general() -> None:
     one = raised("sin: expected 3 dimensions, got a tensor of shape (2, 3)")
     assert one == raised("sqrt: expected 4 dimensions, got a tensor of shape (5,)", text=SQRT)

@@ -22,11 +22,12 @@ from autograd_conformance.programs.language import (
     Program,
     Ref,
     Shape,
+    Step,
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reporting.records.failure import Signature
+from autograd_conformance.reporting.records.failure import ENDING, Signature
 from autograd_conformance.rules.violations.behaviour import Expected
 from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import (
@@ -55,6 +56,9 @@ NAN_AT_ZERO = "NaN where an operand is 0"
 """The pattern of numbers that are NaN, and must not be, at operands of 0 only. Ops share it: they divide by 0, or
 multiply an infinite number by 0."""
 
+LONGER = "longer where the length has to be 1"
+"""A gradient's shape if it was not summed over the elements that an operand was broadcast to, in whatever op."""
+
 PER_OP = ("modified in place", "leaf written in place", "view may not be written", "overlapping memory written")
 """Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
 
@@ -81,8 +85,11 @@ def signature_of(program: Program, violation: Violation) -> Signature:
 
 
 def signature_of_ending(program: Program, op: str | None) -> Signature:
-    """Returns the signature of a program that ended its process."""
-    return Signature(stage="ending", general=False, meaning=ending_meaning(program, op))
+    """Returns the signature of a program that ended its process, or did not come back. Where no op is to blame, the
+    kinds of its instructions beside ops and calls tell what it has in common with others.
+    """
+    kinds = _special(program, len(program)) if op is None else None
+    return Signature(stage=ENDING, general=kinds is not None, got=kinds, meaning=ending_meaning(program, op))
 
 
 def _meaning(program: Program, violation: Violation) -> str | None:
@@ -116,6 +123,9 @@ def _difference(program: Program, violation: Violation) -> _Difference:
         case Flag(requires):
             return _Difference(f"requires grad: {requires}", None, True)
         case RaisedError(kind, type_, message):
+            if isinstance(program[violation.at], Step):  # the place is known: it is the step
+                message = without_context(message)
+                return _Difference(f"{kind.value} ({type_}): {normalised(message, ())}", None, True)
             return _error(f"{kind.value} ({type_})", message, _ops_at(program, violation))
         case CallFailed(_, _, outcome) if isinstance(outcome, Raised):
             return _error(f"{outcome.kind.value} ({outcome.type})", outcome.message, _ops(program))
@@ -174,9 +184,16 @@ def _shapes(got: Shape, want: Shape | None) -> _Difference:
 def _forms(shape: Shape, dtype: str, expected: Sequence[Expected]) -> _Difference:
     """Returns the difference of the shapes and dtypes of two gradients: that of the shapes, if these differ."""
     form = next((each for each in expected if isinstance(each, GradientForm)), None)
+    if form is not None and _is_only_longer(shape, form.shape):
+        return _Difference(LONGER, None, True)
     if form is None or form.shape != shape:
         return _shapes(shape, None if form is None else form.shape)
     return _Difference(dtype, form.dtype, True)
+
+
+def _is_only_longer(got: Shape, want: Shape) -> bool:
+    """Whether a shape differs from the expected one, and only in dimensions that have to be of length 1."""
+    return len(got) == len(want) and got != want and all(g == w or w == 1 for g, w in zip(got, want, strict=True))
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

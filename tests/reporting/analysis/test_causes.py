@@ -23,7 +23,7 @@ from autograd_conformance.reporting.records.failure import (
 )
 from autograd_conformance.reporting.records.records import Report, Result
 from autograd_conformance.reporting.render import markdown
-from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, cause_title, print_failures
 from tests.reporting.miniatures import BROKEN, FAILURE, SOUND, shown
 
 OTHER = Category("value", "other gradient, leaf")
@@ -205,6 +205,29 @@ def test_wrong_numbers_of_different_ops_stay_apart() -> None:
     zeros = replace(NUMBERS, got="zeros")
     assert together(numbers("sin", signature=zeros), numbers("cos", signature=zeros)) == [[0], [1]]
     assert together(numbers("sin"), numbers("sin", test="t")) == [[0, 1]]
+
+
+def test_ops_that_are_wrong_on_views_alone_are_one_cause_if_they_are_several() -> None:
+    def on_view(op: str, view: str = "permute_dims") -> Failure:
+        return failed("gradients/graph", OTHER, op, view, cured=(op,), signature=NUMBERS)
+
+    three = [on_view("sin"), on_view("neg"), on_view("exp", "transpose")]
+    (cause,) = found(*three)
+    assert cause.ops == ("sin", "neg", "exp") and "not in the order of memory" in cause_title(cause)
+    assert together(*three[:2]) == [[0], [1]]  # two ops may have two faults
+    assert together(*three, on_view("cos", "reshape")) == [[0, 1, 2], [3]]
+    assert together(*three, numbers("tanh"), on_view("tanh")) == [[0, 1, 2], [3, 4]]  # tanh is wrong alone
+    form = failed("gradients/form", Category("form", "form of a gradient"), "sub", "permute_dims", cured=("sub",))
+    assert together(*three, form) == [[0, 1, 2, 3]]
+
+
+def test_programs_that_hang_with_the_same_kinds_of_instructions_are_one_cause() -> None:
+    def hung(kinds: str | None, verdict: str = "timeout") -> Failure:
+        signature = Signature(stage="ending", general=kinds is not None, got=kinds)
+        return failed(f"a/{kinds}", None, "sin", "exp", verdict=verdict, signature=signature, test=verdict)
+
+    write, other = hung("write"), replace(hung("write"), rule="sequences/history")
+    assert together(write, other, hung("hook"), hung(None), hung("write", "crash")) == [[0, 1], [2], [3], [4]]
 
 
 def test_a_diagnosis_of_a_counted_failure_is_not_put_down_to_its_op() -> None:

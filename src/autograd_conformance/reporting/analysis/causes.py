@@ -3,18 +3,23 @@ cause in full and the others by name.
 
 Two failures are put into one group only if the records give one of these reasons:
 
-- They have the same signature, and the signature is general: the same shape in place of another, the same error with
-the same message, NaN at operands of 0, the same missing error, the same flag or memory under one rule.
+- They have the same signature, and the signature is general: the same shape in place of another, a gradient that was
+not summed where an operand was broadcast, the same error with the same message, NaN at operands of 0, the same missing
+error, the same flag or memory under one rule.
 - They have the same meaning, whatever the messages are: an operand without a batch or without elements, a number of
 Python in place of a tensor, indices that are no integers, float64 numbers that are as exact as in float32.
 - Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
 without that op only.
+- Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
+(a transposed or strided one), and at least three ops are so: these read such a tensor as if it were contiguous.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
 without that op, or has no other op. If it has another diagnosis, it has to have no other op.
 - A call returned although it had to raise because its graph was freed. A graph that is never freed breaks every rule
 about freeing.
 - They break the same rule with the same symptom: the same op, the same diagnosis, the same error.
+- They did not come back, no op is to blame, and their programs have the same kinds of instructions beside ops and
+calls.
 - They break rules of one family with the same symptom, in the same program up to names and values.
 - Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
 
@@ -25,12 +30,13 @@ grouped by the other reasons.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autograd_conformance.reporting.analysis.grouping import FaultyOps, faulty_ops, grouping_keys, responsible_op
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
+from autograd_conformance.reporting.analysis.views import op_wrong_on_view, ops_wrong_on_views
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Report
 
@@ -45,6 +51,8 @@ class Cause:
     """
     op: str | None = None
     """The faulty op, if the cause is one op that also fails in programs without other ops."""
+    wrong_on_views: tuple[str, ...] = ()
+    """The ops that are wrong only where a tensor's elements are not in the order of memory, if that is the cause."""
 
     @property
     def shown(self) -> Failure:
@@ -53,8 +61,8 @@ class Cause:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """The ops that the failures name, in the order of the failures."""
-        return tuple(dict.fromkeys(each.op for each in self.failures if each.op is not None))
+        """The ops that the failures are about, in the order of the failures."""
+        return self.wrong_on_views or tuple(dict.fromkeys(each.op for each in self.failures if each.op is not None))
 
     @property
     def others(self) -> tuple[Failure, ...]:
@@ -85,7 +93,8 @@ def causes_of(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[
     for.
     """
     faulty = faulty_ops(failures)
-    found = [_cause(members, faulty, rules) for members in _groups(failures, faulty)]
+    on_views = ops_wrong_on_views(failures, faulty)
+    found = [_cause(members, faulty, rules, on_views) for members in _groups(failures, faulty, on_views)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
@@ -94,11 +103,17 @@ def cause_number(failure: Failure, found: Iterable[Cause]) -> int:
     return next(k for k, cause in enumerate(found, 1) if any(each is failure for each in cause.failures))
 
 
-def _groups(failures: tuple[Failure, ...], faulty: FaultyOps) -> Iterator[tuple[Failure, ...]]:
-    """Yields groups of failures that share a grouping key, directly or through other failures of the group."""
+def _groups(
+    failures: tuple[Failure, ...], faulty: FaultyOps, on_views: Collection[str]
+) -> Iterator[tuple[Failure, ...]]:
+    """Yields groups of failures that share a grouping key, directly or through other failures of the group. Those of
+    the ops that are wrong on views only are one group.
+    """
     groups: list[tuple[set[Hashable], list[int]]] = []
     for at, failure in enumerate(failures):
         keys, members = set(grouping_keys(failure, faulty)), [at]
+        if op_wrong_on_view(failure, faulty) in on_views:
+            keys.add("views")
         apart = []
         for group in groups:
             if keys & group[0]:
@@ -111,7 +126,9 @@ def _groups(failures: tuple[Failure, ...], faulty: FaultyOps) -> Iterator[tuple[
         yield tuple(failures[at] for at in sorted(members))
 
 
-def _cause(members: tuple[Failure, ...], faulty: FaultyOps, rules: Mapping[str, str]) -> Cause:
+def _cause(
+    members: tuple[Failure, ...], faulty: FaultyOps, rules: Mapping[str, str], on_views: Collection[str]
+) -> Cause:
     """Makes a cause from its failures. The first failure is the worst one, about the faulty op itself if possible, one
     that was explained, with the fewest right digits and the shortest program; among equals, one that failed again in a
     fresh process, then one that the broken rule's own test found.
@@ -127,7 +144,9 @@ def _cause(members: tuple[Failure, ...], faulty: FaultyOps, rules: Mapping[str, 
         return *damage, in_company, each.counted, digits, line_count(each), not reproduced, not own
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
-    return Cause((members[at], *members[:at], *members[at + 1 :]), op)
+    views = dict.fromkeys(op_wrong_on_view(each, faulty) for each in members)
+    on_view = tuple(each for each in views if each is not None and each in on_views)
+    return Cause((members[at], *members[:at], *members[at + 1 :]), op, on_view)
 
 
 def line_count(failure: Failure) -> int:

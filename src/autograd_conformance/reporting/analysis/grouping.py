@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.reporting.records.failure import Category, Failure, PartViolation, Signature
+from autograd_conformance.reporting.records.failure import ENDING, Category, Failure, PartViolation, Signature
 
 GRAPH_FREED = "graph freed"
 """The kind of error that a backward call must raise if its graph was freed."""
@@ -101,7 +101,8 @@ def key_of(
     if signature.meaning is not None:
         return "meaning", verdict, signature.meaning
     if deviation is None:
-        return None
+        is_hang = verdict == "timeout" and signature.stage == ENDING and signature.general
+        return ("hang", signature.got) if is_hang else None
     is_shape = deviation.what == "form of a gradient" or (
         deviation.what == "other shape" and signature.stage == "apply"
     )
@@ -158,14 +159,14 @@ def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
         if about is not None and failure.rule in about.rules:
             return failure.op
     used = ops(failure.program)
-    if _is_diagnosed(failure):
+    if is_diagnosed(failure):
         return next((op for op in used if used == {op} and _explains(faulty.get((op, symptom)))), None)
     is_alone = failure.op is None and failure.signature is not None and len(used) == 1
     tried = sorted(used) if failure.verdict in ("crash", "timeout") or is_alone else failure.cured
     return next((op for op in tried if (op, symptom) in faulty), None)
 
 
-def _is_diagnosed(failure: Failure) -> bool:
+def is_diagnosed(failure: Failure) -> bool:
     """Whether a failure has a diagnosis; the text is missing if the failure was only counted."""
     return failure.diagnosis is not None or (failure.signature is not None and failure.signature.diagnosis is not None)
 
@@ -187,7 +188,7 @@ def _blamed(failure: Failure) -> str | None:
     """
     family, what = failure.rule.partition("/")[0], failure.deviation.what if failure.deviation else ""
     is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
-    if family not in FORMULAS or not is_gradient or _is_diagnosed(failure):
+    if family not in FORMULAS or not is_gradient or is_diagnosed(failure):
         return None
     used = [step["op"] for step in _steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
@@ -199,14 +200,14 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
     general, op = signature_key(failure), responsible_op(failure, faulty)
     symptom, deviation = symptom_of(failure), failure.deviation
-    is_accident = _is_diagnosed(failure) and op is not None and _explains(faulty[op, symptom])
+    is_accident = is_diagnosed(failure) and op is not None and _explains(faulty[op, symptom])
     if general is not None and not is_accident:
         yield general
         return
     blamed = _blamed(failure)
     if blamed is not None and deviation is not None:
         yield "blamed", blamed, failure.verdict, deviation.what.partition(", ")[0]
-    if len(failure.cured) > 1 and not _is_diagnosed(failure):
+    if len(failure.cured) > 1 and not is_diagnosed(failure):
         yield "together", failure.rule, frozenset(failure.cured), symptom
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom

@@ -82,6 +82,10 @@ class Category:
     """Kind of the missing error, or of the unexpected one; None if the violation is not about errors."""
 
 
+ENDING = "ending"
+"""The stage of a signature if the program ended its process or did not come back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """The fault that a failure shows, as data that is equal in all failures of one fault, whatever their programs, ops
