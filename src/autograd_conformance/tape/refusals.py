@@ -32,6 +32,10 @@ UNSUPPORTED = re.compile(
 """The pattern, searched in an error's message, of phrases that say that something is not implemented."""
 
 
+_SHAPE = re.compile(r"[(\[]\s*#(?:\s*,\s*#)*,?\s*[)\]]")
+"""A shape, or a list of numbers, after `#` took the place of each number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A call that was refused by an error that the adapter cannot classify."""
@@ -43,11 +47,11 @@ class Refusal:
 
     @classmethod
     def of(cls, raised: Raised, expected: Kind) -> Refusal:
-        """Returns the refusal in an outcome, with at most 200 characters of the first line of its message. Numbers in
-        that line, which differ between runs, are replaced by `#`.
+        """Returns the refusal in an outcome, with at most 200 characters of the first line of its message. Numbers and
+        shapes in that line, which differ between runs, are replaced by `#`.
         """
         first = raised.message.strip().partition("\n")[0]
-        return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
+        return cls(expected, raised.type, _SHAPE.sub("#", re.sub(r"\d+(?:\.\d+)?", "#", first))[:200])
 
 
 def kind_of_unknown_error(
