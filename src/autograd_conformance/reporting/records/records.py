@@ -256,8 +256,13 @@ class Report:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes of the header and the footer, which a reader needs before the verdicts, one line each."""
-        return (*self.header.notes, *(self.footer.notes if self.footer else ()))
+        """Notes of the header, which a reader needs before the verdicts, one line each."""
+        return self.header.notes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Notes of the footer, on what the run noticed beside the verdicts, one line each."""
+        return self.footer.notes if self.footer else ()
 
     @property
     def programs(self) -> int:

@@ -20,7 +20,7 @@ def render(report: Report) -> str:
         found += [prose(summary.climb), ""]
     if not complete(report):
         found += [f"> **{prose(incomplete_notice(report))}**", ""]
-    found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]
+    found += [part for note in (*report.notes, *report.remarks) for part in (f"> Note: {prose(note)}", "")]
     if summary.causes:
         found += [f"{failure_counts(summary.causes)}.", "", "| Severity | Rule or op | Observed |", "|:--|:--|:--|"]
         for cause in summary.causes[:CAUSES]:

@@ -45,6 +45,13 @@ ON_VIEWS = "a tensor whose elements are not in the order of memory"
 """What the ops of a cause are wrong with, if they are wrong only beside transposed or strided views."""
 
 
+def cause_meaning(cause: Cause) -> str | None:
+    """Returns what is wrong in the words of the suite; None if that is not known."""
+    if cause.wrong_on_views:
+        return ON_VIEWS
+    return cause.shown.signature.meaning if cause.shown.signature else None
+
+
 def cause_title(cause: Cause) -> str:
     """Title of a cause on one line: the faulty op and the rule that it breaks, or only the rule; the number of ops if
     the cause is common to several.
@@ -52,8 +59,7 @@ def cause_title(cause: Cause) -> str:
     failure = cause.shown
     if len(cause.ops) > 1:
         places = f"{failure.rule}, in {counted(len(cause.ops), 'op')}"
-        meaning = failure.signature.meaning if failure.signature else None
-        meaning = ON_VIEWS if cause.wrong_on_views else meaning
+        meaning = cause_meaning(cause)
         return f"{meaning} ({places})" if meaning else places
     if cause.op is not None:
         return f"op {one_line(cause.op)} breaks {failure.rule}"

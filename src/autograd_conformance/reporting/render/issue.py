@@ -13,7 +13,7 @@ from autograd_conformance.reporting.analysis.causes import Cause
 from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, shortened, unique_slugs
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header
-from autograd_conformance.reporting.render.failures import places_text
+from autograd_conformance.reporting.render.failures import cause_meaning, places_text
 from autograd_conformance.reporting.render.markdown import fenced, prose, where
 from autograd_conformance.reporting.render.parts import Listing, parts
 from autograd_conformance.reporting.render.text import confirmation_text, listing
@@ -48,9 +48,8 @@ def title(cause: Cause) -> str:
     number.
     """
     failure = cause.shown
-    meaning = failure.signature.meaning if failure.signature else None
     if len(cause.ops) > 1:
-        return f"{meaning or shortened(_observed(failure), 100)}, in {counted(len(cause.ops), 'op')}"
+        return f"{cause_meaning(cause) or shortened(_observed(failure), 100)}, in {counted(len(cause.ops), 'op')}"
     subject = failure.op or failure.rule.replace("/", ": ").replace("-", " ")
     return f"{one_line(subject)}: {shortened(failure.diagnosis or _observed(failure), 100)}"
 

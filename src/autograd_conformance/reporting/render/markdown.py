@@ -45,7 +45,7 @@ from autograd_conformance.reporting.prose import (
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
-from autograd_conformance.reporting.render.failures import failure_counts, places_text, severity_name
+from autograd_conformance.reporting.render.failures import cause_meaning, failure_counts, places_text, severity_name
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, listing, vote_rows
 
@@ -137,6 +137,7 @@ def _rendered(
             footer=report.footer,
             threshold=THRESHOLD,
             notes=report.notes,
+            remarks=report.remarks,
             failure_verdicts=FAILURE_VERDICTS,
             differing_verdicts=DIFFERING,
         )
@@ -254,6 +255,7 @@ def environment() -> Environment:
         "observation": observation,
         "shortened": shortened,
         "failure_counts": failure_counts,
+        "meaning": cause_meaning,
         "places_text": places_text,
         "severity_name": severity_name,
         "ops_of": lambda program: sorted(ops(program)),

@@ -109,7 +109,8 @@ def print_summary(
         console.print()
     _print_lines(console, _rules(summary, in_full))
     _print_lines(console, _known(summary))
-    facts = _ops(report, summary), _claims(report) if articles else (), _run(report, summary)
+    remarks = (_fact("note", remark) for remark in report.remarks)
+    facts = remarks, _ops(report, summary), _claims(report) if articles else (), _run(report, summary)
     _print_lines(console, chain.from_iterable(facts), after=False)
 
 
