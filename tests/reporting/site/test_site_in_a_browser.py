@@ -183,6 +183,24 @@ def test_a_page_fits_a_phone(browser: Any, root: str, theme: str, path: str) -> 
         assert used.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+@pytest.mark.parametrize(
+    ("path", "tables"),
+    [("run/toytorch-1.2.html", ("Families", "Rules")), ("rule/gradients-op.html", ("Frameworks",))],
+)
+def test_a_phone_shows_all_columns(browser: Any, root: str, path: str, tables: tuple[str, ...]) -> None:
+    """The tables that answer a reader's first questions have no column that is cut off or has to be scrolled to."""
+    for used in _browsing(browser, root, viewport={"width": 400, "height": 800}):
+        used.open(path)
+        for table in tables:
+            shown = used.page.locator(f".scroll[aria-label='{table}']")
+            assert shown.evaluate("it => it.scrollWidth - it.clientWidth") <= 0, table
+
+
+def test_a_family_has_no_number_in_the_column_of_frameworks_that_pass(browsing: Browsing) -> None:
+    browsing.open("index.html")
+    assert browsing.page.locator("tr.family td.passing").all_inner_texts() == [""] * 2
+
+
 @pytest.mark.parametrize("path", KINDS)
 def test_a_page_has_no_serious_finding_of_axe(browser: Any, root: str, theme: str, path: str) -> None:
     axe = os.environ.get("AXE")  # the path of axe.min.js, of the npm package axe-core
