@@ -27,11 +27,12 @@ def test_without_a_deadline_nothing_ends() -> None:
 def test_gates_have_a_part_of_what_loading_leaves() -> None:
     assert lasting(50, 0).gates_until() == NOW + 10
     assert lasting(50, 10).gates_until() == NOW + 10 + 4
-    assert lasting(20, 10).gates_until() == NOW + 10, "no time for a gate"
+    assert lasting(39, 10).gates_until() == NOW, "loading three times would leave too little"
 
 
-def test_a_slow_framework_is_audited_only_if_that_takes_longer_than_loading() -> None:
+def test_an_audit_takes_at_least_as_long_as_loading_its_processes() -> None:
+    assert lasting(50, 10).audit_until(slow=False) == NOW + 10 + 15
+    assert lasting(39, 10).audit_until(slow=False) == NOW, "it would take longer to load than to run"
     assert lasting(50, 0).audit_until(slow=True) == NOW + 10
     assert lasting(50, 5).audit_until(slow=True) == NOW + 5 + 8
-    assert lasting(50, 10).audit_until(slow=True) == NOW, "it would end before it begins"
-    assert lasting(50, 10).audit_until(slow=False) == NOW + 25
+    assert lasting(50, 10).audit_until(slow=True) == NOW

@@ -74,22 +74,24 @@ class Limits:
 
     def gates_until(self) -> float:
         """Returns the time on the monotonic clock at which the gates, the smallest programs of each stage, end if they
-        begin now; infinity without a deadline. The processes of the gates, the audit and the tests are loaded first.
+        begin now; infinity without a deadline. The processes of the gates, the audit and the tests have to be loaded.
+        There are no gates if that would leave too little time.
         """
         seconds = self.seconds_left()
-        return inf if seconds is None else self._after(GATED * max(0.0, seconds - 3 * self.loading))
+        if seconds is None:
+            return inf
+        loaded = seconds - 3 * self.loading
+        return self._after(GATED * loaded) if loaded >= self.loading else time.monotonic()
 
     def audit_until(self, slow: bool) -> float:
         """Returns the time on the monotonic clock at which the audit ends if it begins now; infinity without a
-        deadline. `slow`: a single program takes so long that the framework cannot bear many. There is then no audit if
+        deadline. `slow`: a single program takes so long that the framework cannot bear many. There is no audit if
         loading its processes would take longer than the audit itself.
         """
         seconds = self.seconds_left()
         if seconds is None:
             return inf
-        if not slow:
-            return time.monotonic() + AUDITED * seconds
-        part = AUDITED_SLOWLY * max(0.0, seconds - 2 * self.loading)
+        part = (AUDITED_SLOWLY if slow else AUDITED) * (seconds - 2 * self.loading)
         return self._after(part) if part >= self.loading else time.monotonic()
 
     def _after(self, seconds: float) -> float:

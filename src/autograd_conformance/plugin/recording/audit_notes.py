@@ -17,7 +17,7 @@ def audit_notes(audited: AuditResult, left_out: Collection[str]) -> Iterator[str
     """
     if audited.untried:
         used = "so only the tests of these ops use them"
-        if audited.untried.isdisjoint(left_out):
+        if not audited.untried.issubset(left_out):
             used = "so one that is wrong may also fail tests that are not about it"
         yield (
             f"{counted(len(audited.untried), 'op')} could not run alone before the tests in their part of the run's "
