@@ -86,7 +86,7 @@ def signature_of(program: Program, violation: Violation) -> Signature:
 
 def signature_of_ending(program: Program, op: str | None) -> Signature:
     """Returns the signature of a program that ended its process, or did not come back. Where no op is to blame, the
-    kinds of its instructions beside ops and calls tell what it has in common with others.
+    kinds of its instructions beside ops and calls show what it has in common with others.
     """
     kinds = _special(program, len(program)) if op is None else None
     return Signature(stage=ENDING, general=kinds is not None, got=kinds, meaning=ending_meaning(program, op))

@@ -42,7 +42,7 @@ def severity_name(cause: Cause) -> str:
 
 
 ON_VIEWS = "a tensor whose elements are not in the order of memory"
-"""What the ops of a cause are wrong with, if they are wrong only beside transposed or strided views."""
+"""The operands with which the ops of a cause are wrong, if they are wrong only beside transposed or strided views."""
 
 
 def cause_meaning(cause: Cause) -> str | None:
