@@ -77,6 +77,11 @@ def _violation_class(rule: str, op: str | None) -> type[RuleViolated]:
 
 Key = TypeVar("Key")
 
+LONGEST_COMPARED = 40
+"""Programs of more instructions are not searched for clauses that `--update-known` could use: the time grows with the
+square of their number, and the shorter programs of a rule tell enough.
+"""
+
 
 @dataclass(repr=False)  # pytest and Hypothesis print the arguments of a failing test
 class Check:
@@ -201,12 +206,15 @@ class Check:
         program.
         """
         left = [rule for rule in rules if self.common.get(rule, True)]
-        if not left:
+        if not left or len(program) > LONGEST_COMPARED:
             return
-        known = {*left} <= self.common.keys()
-        among = {clause for rule in left for clause in self.common[rule]} if known else None
-        found = in_common(program, region_steps(observation), among)
-        self.common.update({rule: self.common.get(rule, found) & found for rule in left})
+        old, regions = [rule for rule in left if rule in self.common], region_steps(observation)
+        if len(old) < len(left):  # a rule's first program: all clauses that it has, of which there may be thousands
+            first = in_common(program, regions, None)
+            self.common.update({rule: first for rule in left if rule not in old})
+        if old:
+            found = in_common(program, regions, {clause for rule in old for clause in self.common[rule]})
+            self.common.update({rule: self.common[rule] & found for rule in old})
 
     def tally(self) -> Tally:
         """Returns the counts that are added up over all tests."""

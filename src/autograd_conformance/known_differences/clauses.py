@@ -46,7 +46,12 @@ def in_common(
     places = [each.in_regions(regions) for each in imagined(program)]
     if among is None:
         among = {(key, value) for key, each in CONDITIONS.items() for value in each.values_in(program)}
-    return frozenset(clause for clause in among if any(_holds(clause, program, each) for each in places))
+    conditions = {(key, value): CONDITIONS[key](value) for key, value in among}
+    return frozenset(
+        clause
+        for clause, condition in conditions.items()
+        if any(condition.holds(program, each, each.op) for each in places)
+    )
 
 
 def naming(clauses: Iterable[Clause]) -> frozenset[Clause]:
