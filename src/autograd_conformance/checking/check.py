@@ -79,7 +79,7 @@ Key = TypeVar("Key")
 
 LONGEST_COMPARED = 40
 """Programs of more instructions are not searched for clauses that `--update-known` could use: the time grows with the
-square of their number, and the shorter programs of a rule tell enough.
+square of their number, and the shorter programs of a rule are enough.
 """
 
 
