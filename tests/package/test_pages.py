@@ -51,7 +51,7 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     process or may hang are only compiled.
     """
     names = "torch|autograd|candle|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
-    names += "|neurograd|synapx|tensorplay|thunder|torch_xla"
+    names += "|neurograd|pytensor|synapx|tensorplay|thunder|torch_xla"
     framework = re.match(rf"(?:import|from) ({names})\b", script)
     assert framework
     pytest.importorskip(framework[1])

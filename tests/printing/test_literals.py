@@ -17,6 +17,7 @@ from autograd_conformance.adapters.mlx.dialect import DIALECT as MLX
 from autograd_conformance.adapters.mxnet.dialect import DIALECT as MXNET
 from autograd_conformance.adapters.mygrad.dialect import DIALECT as MYGRAD
 from autograd_conformance.adapters.paddle.dialect import DIALECT as PADDLE
+from autograd_conformance.adapters.pytensor.dialect import DIALECT as PYTENSOR
 from autograd_conformance.adapters.tensorflow.dialect import dialect as tensorflow
 from autograd_conformance.adapters.tinygrad.dialect import dialect as tinygrad
 from autograd_conformance.frameworks.torchlike.dialect import dialect as pytorch
@@ -42,6 +43,7 @@ DIALECTS: dict[str, Dialect] = {
     "mxnet": MXNET,
     "mygrad": MYGRAD,
     "paddle": PADDLE,
+    "pytensor": PYTENSOR,
     "pytorch": pytorch(),
     "tensorflow": tensorflow(""),
     "tinygrad": tinygrad("CPU"),

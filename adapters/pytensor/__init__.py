@@ -1,0 +1,1 @@
+"""The adapter for PyTensor, the framework of symbolic arrays that PyMC uses."""
