@@ -48,7 +48,7 @@ def test_each_difference_shows_in_its_witness(entry):
 
 
 def test_functions_inside_of_ops_are_not_compiled_by_numba():
-    """`einsum` compiles a function of its own in PyTensor's default mode, which the prelude sets."""
+    """`einsum` compiles its inner function in PyTensor's default mode, which the prelude sets."""
     pytensor = PYTENSOR.adapter.templates.scope["pytensor"]
     assert type(pytensor.compile.mode.get_default_mode().linker).__name__ == "PerformLinker"
 
