@@ -125,8 +125,8 @@ def _name(distribution: Distribution) -> str:
 
 
 def _requirements(package: str, extra: str) -> str:
-    """Returns the requirements of a distribution's extra, with spaces between them; empty if there is no such
-    distribution or extra.
+    """Returns the requirements of a distribution's extra as arguments of a shell, with spaces between them; empty if
+    there is no such distribution or extra.
     """
     try:
         lines = requires(package) if package else None
@@ -135,6 +135,7 @@ def _requirements(package: str, extra: str) -> str:
     if not lines:
         return ""
     from packaging.requirements import InvalidRequirement, Requirement  # a worker's interpreter may not have it
+    from packaging.specifiers import SpecifierSet
 
     found = []
     for line in lines:
@@ -144,6 +145,8 @@ def _requirements(package: str, extra: str) -> str:
             continue
         marker = requirement.marker
         if marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
-            requirement.marker = None
-            found.append(str(requirement))
+            versions = sorted(map(str, requirement.specifier), key=lambda each: each.startswith("<"))
+            requirement.marker, requirement.specifier = None, SpecifierSet()
+            text = f"{requirement}{','.join(versions)}"
+            found.append(f"'{text}'" if {"<", ">"} & {*text} else text)  # else a shell reads and writes files
     return " ".join(found)
