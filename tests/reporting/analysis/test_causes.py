@@ -221,6 +221,26 @@ def test_ops_that_are_wrong_on_views_alone_are_one_cause_if_they_are_several() -
     assert together(*three, form) == [[0, 1, 2, 3]]
 
 
+def test_a_step_that_three_ops_do_not_notice_is_one_cause() -> None:
+    def unnoticed(op: str, do: str = "step") -> Failure:
+        form = program(op)
+        form["instructions"].insert(2, {"do": do})
+        return failed("writes/error-or-recorded", OTHER, op, program=form, signature=NUMBERS)
+
+    assert together(unnoticed("sin"), unnoticed("exp")) == [[0], [1]]  # each may lack its own check
+    assert together(unnoticed("sin"), unnoticed("exp"), unnoticed("tanh"), unnoticed("cos", "write")) == [
+        [0, 1, 2],
+        [3],
+    ]
+
+
+def test_what_a_failed_call_leaves_is_one_cause_whatever_it_passes() -> None:
+    left = Category("value", "other gradient, failed call")
+    assert together(failed("errors/atomic", left, "sin", "mul"), failed("errors/atomic", left, "exp", "add")) == [
+        [0, 1]
+    ]
+
+
 def test_programs_that_hang_with_the_same_kinds_of_instructions_are_one_cause() -> None:
     def hung(kinds: str | None, verdict: str = "timeout") -> Failure:
         signature = Signature(stage="ending", general=kinds is not None, got=kinds)

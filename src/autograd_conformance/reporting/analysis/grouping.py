@@ -178,6 +178,9 @@ def _explains(op: FaultyOp | None) -> bool:
     return op is not None and op.keys == {None}
 
 
+OF_CALLS = ("accumulation/layout", "errors/atomic")
+"""Rules about what a call does to the gradients of leaves, whatever ops it passes."""
+
 FORMULAS = ("gradients", "higher", "functional")
 """Families of rules about the gradients of ops."""
 
@@ -222,6 +225,8 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
         yield "freed", failure.verdict
         return
     about = (failure.rule, failure.op, symptom)
+    if failure.rule in OF_CALLS:
+        yield "calls", failure.rule, symptom
     if failure.op is not None or failure.diagnosis is not None:
         yield "rule", *about, failure.diagnosis
     elif deviation is not None and deviation.severity == "wrong error":
