@@ -12,7 +12,7 @@ from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment
 from autograd_conformance.known_differences.entry_checks import witness_problem
-from autograd_conformance.known_differences.file import FOLDERS, shipped, tried_versions
+from autograd_conformance.known_differences.file import FOLDERS, own_files, shipped, tried_versions
 from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
@@ -57,6 +57,9 @@ def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
     for name, said in (("one", "one.toml includes this file"), ("three", "includes this"), ("four", "no file none")):
         with pytest.raises(MalformedKnownDifferences, match=said):
             known(name, [tmp_path])
+        for reader in (tried_versions, own_files):
+            with pytest.raises(MalformedKnownDifferences, match=said):
+                reader(tmp_path / f"{name}.toml")
 
 
 def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
@@ -354,18 +357,18 @@ def test_a_file_without_tried_versions_has_those_of_the_files_that_it_includes(t
         ("c", 'include = ["a"]\ntried = ["2"]'),
     ):
         (tmp_path / f"{name}.toml").write_text(text)
-    assert [tried_versions([tmp_path / f"{name}.toml"]) for name in "abc"] == [("1.0", "x-7"), ("1.0", "x-7"), ("2",)]
+    assert [tried_versions(tmp_path / f"{name}.toml") for name in "abc"] == [("1.0", "x-7"), ("1.0", "x-7"), ("2",)]
     assert untried("a", "x-7", tmp_path / "a.toml") is None and untried("a", "1.0.0+cuda", tmp_path / "b.toml") is None
     (tmp_path / "d.toml").write_text("tried = [2.13]")
     with pytest.raises(MalformedKnownDifferences, match="tried has to be a list of versions, such as"):
-        tried_versions([tmp_path / "d.toml"])
+        tried_versions(tmp_path / "d.toml")
 
 
 @pytest.mark.parametrize(
     "path", [file for folder in FOLDERS for file in folder.glob("*.toml")], ids=lambda path: path.stem
 )
 def test_each_file_of_the_suite_says_what_was_tried(path: Path) -> None:
-    assert tried_versions([path])
+    assert tried_versions(path)
 
 
 def test_a_run_says_that_nobody_tried_a_version(monkeypatch: pytest.MonkeyPatch) -> None:

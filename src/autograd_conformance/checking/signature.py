@@ -123,10 +123,9 @@ def _difference(program: Program, violation: Violation) -> _Difference:
         case Flag(requires):
             return _Difference(f"requires grad: {requires}", None, True)
         case RaisedError(kind, type_, message):
-            if isinstance(program[violation.at], Step):  # the place is known: it is the step
-                message = without_context(message)
-                return _Difference(f"{kind.value} ({type_}): {normalised(message, ())}", None, True)
-            return _error(f"{kind.value} ({type_})", message, _ops_at(program, violation))
+            is_step = isinstance(program[violation.at], Step)
+            ops = () if is_step else _ops_at(program, violation)
+            return _error(f"{kind.value} ({type_})", message, ops, is_located=is_step)
         case CallFailed(_, _, outcome) if isinstance(outcome, Raised):
             return _error(f"{outcome.kind.value} ({outcome.type})", outcome.message, _ops(program))
         case ReturnedUnexpectedly():
@@ -199,12 +198,12 @@ def _is_only_longer(got: Shape, want: Shape) -> bool:
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
-def _error(kind: str, message: str, ops: Sequence[str]) -> _Difference:
+def _error(kind: str, message: str, ops: Sequence[str], is_located: bool = False) -> _Difference:
     """Returns an error by its kind and its message without numbers, shapes and the names of the failing ops. A message
     of Python or NumPy may come from anywhere, unless the framework adds where: that note is then a part of the error.
     """
     bare = without_context(message)
-    if is_generic(bare):
+    if is_generic(bare) and not is_located:
         return _Difference(f"{kind}: {normalised(message, ())}", None, bare != message.strip())
     return _Difference(f"{kind}: {normalised(bare, ops)}", None, True)
 

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,14 @@ def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
     return ours or known_file(framework)
 
 
-def tried_versions(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Returns the versions of a framework that the files' own `tried` lists name: those that somebody ran the suite
-    with, and that the entries describe. A file without such a list has those of the files that it includes; empty if
-    these have none either.
+def tried_versions(path: Path, within: tuple[Path, ...] = ()) -> tuple[str, ...]:
+    """Returns the versions of a framework that a file's own `tried` list names: those that somebody ran the suite with,
+    and that the entries describe. A file without such a list has those of the files that it includes; empty if these
+    have none either. `within` are the files that include this one, the outermost first.
     """
-    found: list[str] = []
-    for path in paths:
-        parts = _parts(_text(path), path)
-        found += parts.tried or tried_versions([_place(path, other) for other in parts.include])
-    return tuple(dict.fromkeys(found))
+    parts, deeper = _parts(_text(path), path), (*within, path)
+    inherited = (tried_versions(_included(path, other, deeper), deeper) for other in parts.include)
+    return tuple(dict.fromkeys(parts.tried or chain.from_iterable(inherited)))
 
 
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
@@ -79,11 +78,9 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
 def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
     """Returns the known differences in the text of a file, which need not be written yet; `path` is the file's path."""
-    parts = _parts(text, path)
-    entries = parts.known
-    inherited = [
-        replace(each, inherited=True) for other in parts.include for each in _included(path, other, (*within, path))
-    ]
+    parts, deeper = _parts(text, path), (*within, path)
+    entries, others = parts.known, [_included(path, other, deeper) for other in parts.include]
+    inherited = [replace(each, inherited=True) for other in others for each in read(other, deeper)]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise MalformedKnownDifferences(f"{path}: known has to be a list of entries; begin each with [[known]]")
     found = []
@@ -95,14 +92,14 @@ def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known,
     return (*found, *dict.fromkeys(inherited))  # two included files may include the same third file
 
 
-def own_files(path: Path) -> tuple[Path, ...]:
+def own_files(path: Path, within: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """Returns the path of a readable file and of all files that it includes, except included files that come with the
-    suite.
+    suite. `within` are the files that include this one, the outermost first.
     """
-    found = [path]
+    found, deeper = [path], (*within, path)
     for other in _parts(_text(path), path).include:
-        file = _place(path, other)
-        found += own_files(file) if file.parent not in FOLDERS else []
+        file = _included(path, other, deeper)
+        found += own_files(file, deeper) if file.parent not in FOLDERS else []
     return tuple(dict.fromkeys(found))
 
 
@@ -153,10 +150,13 @@ def _parts(text: str, path: Path) -> Parts:
         if key not in names:
             raise MalformedKnownDifferences(f"{path}: {_unknown(key, names)}; each entry begins with [[known]]")
     parts = Parts(**{name: form.get(name, []) for name in names})
-    for key, texts, example in (("include", parts.include, '["torch"]'), ("tried", parts.tried, '["1.2.0", "1.2.1"]')):
+    lists = {
+        "include": (parts.include, 'file names, such as ["torch"]'),
+        "tried": (parts.tried, 'versions, such as ["1.2"]'),
+    }
+    for key, (texts, expected) in lists.items():
         if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-            named = "file names" if key == "include" else "versions"
-            raise MalformedKnownDifferences(f"{path}: {key} has to be a list of {named}, such as {example}")
+            raise MalformedKnownDifferences(f"{path}: {key} has to be a list of {expected}")
     return parts
 
 
@@ -173,12 +173,14 @@ def _place(path: Path, other: str) -> Path:
     return file
 
 
-def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
-    """Returns the entries of the file `other`, which the last file of `within` includes."""
+def _included(path: Path, other: str, within: tuple[Path, ...]) -> Path:
+    """Returns the path of the file `other`, which the last file of `within` includes, and which includes none of
+    them.
+    """
     file = _place(path, other)
     if file in within:
         raise MalformedKnownDifferences(f"{path}: include: {file.name} includes this file")
-    return read(file, within)
+    return file
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:

@@ -16,7 +16,7 @@ def untried(name: str, version: str, path: Path) -> str | None:
     """Returns a sentence for a version of a framework that is not among the tried ones of the file at `path`; None if
     it is, or if the file names none.
     """
-    tried = tried_versions([path])
+    tried = tried_versions(path)
     if not tried or _public(version) in map(_public, tried):
         return None
     return (

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reporting.analysis.causes import Cause, cause_number, causes
 from autograd_conformance.reporting.analysis.severity import digits_text, heading, severity
+from autograd_conformance.reporting.analysis.views import REORDERING
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.failure import (
     Category,
@@ -219,6 +222,10 @@ def test_ops_that_are_wrong_on_views_alone_are_one_cause_if_they_are_several() -
     assert together(*three, numbers("tanh"), on_view("tanh")) == [[0, 1, 2], [3, 4]]  # tanh is wrong alone
     form = failed("gradients/form", Category("form", "form of a gradient"), "sub", "permute_dims", cured=("sub",))
     assert together(*three, form) == [[0, 1, 2, 3]]
+
+
+def test_each_op_that_may_reorder_a_view_may_return_one() -> None:
+    assert {name for name in REORDERING if OPS[name].aliases is not Certainty.NEVER} == REORDERING
 
 
 def test_a_step_that_three_ops_do_not_notice_is_one_cause() -> None:

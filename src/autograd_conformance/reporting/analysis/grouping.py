@@ -37,19 +37,19 @@ Symptom = tuple[str, Category | str]
 
 def ops(program: Mapping[str, Any]) -> frozenset[str]:
     """Returns the names of all ops in the JSON form of a program, or of a pair of related programs."""
-    return frozenset(step["op"] for step in _steps(program) if isinstance(step.get("op"), str))
+    return frozenset(step["op"] for step in steps(program) if isinstance(step.get("op"), str))
 
 
-def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
+def steps(form: Any) -> Iterator[Mapping[str, Any]]:
     """Yields every instruction in the JSON form of a program or of a pair of programs."""
     if isinstance(form, Mapping):
         if "do" in form:
             yield form
         for value in form.values():
-            yield from _steps(value)
+            yield from steps(value)
     elif isinstance(form, (list, tuple)):
         for value in form:
-            yield from _steps(value)
+            yield from steps(value)
 
 
 def structure(form: Any) -> Any:
@@ -193,7 +193,7 @@ def _blamed(failure: Failure) -> str | None:
     is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
     if family not in FORMULAS or not is_gradient or is_diagnosed(failure):
         return None
-    used = [step["op"] for step in _steps(failure.program) if isinstance(step.get("op"), str)]
+    used = [step["op"] for step in steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
         return failure.base or used[0]
     return failure.cured[0] if len(failure.cured) == 1 and failure.op in (None, failure.cured[0]) else None

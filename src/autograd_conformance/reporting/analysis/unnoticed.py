@@ -5,10 +5,9 @@ optimizer, or a write in place.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from autograd_conformance.reporting.analysis.grouping import OTHER_GRADIENT, ops
+from autograd_conformance.reporting.analysis.grouping import OTHER_GRADIENT, ops, steps
 from autograd_conformance.reporting.analysis.views import LEAST_OPS
 from autograd_conformance.reporting.records.failure import Failure
 
@@ -22,7 +21,7 @@ def unnoticed_write(failure: Failure) -> str | None:
     """
     if failure.rule != RULE or failure.deviation is None or not failure.deviation.what.startswith(OTHER_GRADIENT):
         return None
-    kinds = {"step", "write"} & {step.get("do") for step in _steps(failure.program)}
+    kinds = {"step", "write"} & {step["do"] for step in steps(failure.program)}
     return kinds.pop() if len(kinds) == 1 else None
 
 
@@ -34,8 +33,3 @@ def unnoticed_writes(failures: Iterable[Failure]) -> frozenset[str]:
         if kind is not None and len(used) == 1:
             found[kind] |= used
     return frozenset(kind for kind, those in found.items() if len(those) >= LEAST_OPS)
-
-
-def _steps(program: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Returns the instructions of a program's JSON form; none for a pair of programs."""
-    return program.get("instructions", ())
