@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from subprocess import Popen
 from types import SimpleNamespace
 from typing import Any, TextIO
@@ -36,6 +37,15 @@ def hide_progress(reporter: pytest.TerminalReporter) -> None:
     """
     reporter.showfspath = False
     reporter._show_progress_info = False
+
+
+def expression_holds(expression: str, occurs: Mapping[str, bool]) -> bool:
+    """Returns the value of an expression of `-k`, given whether each word of it occurs in a test's names; raises
+    SyntaxError if it is none. Needs `Expression`: pytest evaluates such expressions only while it collects.
+    """
+    from _pytest.mark.expression import Expression
+
+    return Expression.compile(expression).evaluate(lambda word, /, **arguments: occurs[word.lower()])
 
 
 def terminal_width(reporter: pytest.TerminalReporter) -> int:
@@ -105,6 +115,10 @@ def _callspec() -> bool:
     return assigns(pytest.Function.__init__, "callspec") and "params" in spec.__dataclass_fields__
 
 
+def _expression() -> bool:
+    return expression_holds("one and not two", {"one": True, "two": False})
+
+
 def _file() -> bool:
     from _pytest._io import TerminalWriter
 
@@ -146,6 +160,7 @@ INTERNALS = tuple(
             "TerminalReporter._show_progress_info",
             lambda: assigns(pytest.TerminalReporter.__init__, "_show_progress_info"),
         ),
+        ("pytest", "Expression", _expression),
         ("pytest", "TerminalReporter._tw", lambda: assigns(pytest.TerminalReporter.__init__, "_tw")),
         ("pytest", "TerminalWriter._file", _file),
         ("pytest", "TestReport._pdbshown", _pdbshown),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.package.places import SUITES
+from autograd_conformance.plugin.pytest_internals import expression_holds
 from autograd_conformance.strategies.higher_order import WEIGHT_OP
 
 HELPERS = frozenset({WEIGHT_OP, "multiply", "add", "sum", "clone", "flip"}) | VIEWS
@@ -105,25 +106,10 @@ def _may_select(keywords: str, occurs: dict[str, bool | None]) -> bool:
 
 def _holds(keywords: str, occurs: dict[str, bool]) -> bool:
     """Returns the value of an expression of `-k`; True if it is none, since pytest will say so."""
-    expression = WORD.sub(lambda word: str(occurs.get(word[0].lower(), word[0])), keywords.strip())
     try:
-        return _value(ast.parse(expression, mode="eval").body)
-    except (SyntaxError, TypeError):
+        return expression_holds(keywords, occurs)
+    except SyntaxError:
         return True
-
-
-def _value(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(bool(value)):
-            return value
-        case ast.UnaryOp(ast.Not(), operand):
-            return not _value(operand)
-        case ast.BoolOp(ast.And(), values):
-            return all(map(_value, values))
-        case ast.BoolOp(ast.Or(), values):
-            return any(map(_value, values))
-        case _:
-            raise TypeError(ast.dump(node))
 
 
 @lru_cache(maxsize=1)
