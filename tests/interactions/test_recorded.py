@@ -49,20 +49,34 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read(tmp_path / "some.gz") == some
 
 
+def compressed(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)
+
+
+OTHER_FORMAT = json.dumps({**json.loads(LINES[0]), "format": 2}) + "\n"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "install the suite again"),
-        (CONTENT[: len(CONTENT) // 2], "install the suite again"),
-        (CONTENT[:-1], "install the suite again"),
-        (CONTENT[:100] + bytes([CONTENT[100] ^ 1]) + CONTENT[101:], "install the suite again"),
-        (b"recorded programs", "install the suite again"),
-        (gzip.compress(b""), "install the suite again"),
-        (gzip.compress(b"[]\n"), "install the suite again"),
-        (gzip.compress("".join(LINES[:-1]).encode()), f"it has {len(LINES) - 2} programs in place of {len(LINES) - 1}"),
-        (
-            gzip.compress("".join([json.dumps({**json.loads(LINES[0]), "format": 2}) + "\n", *LINES[1:]]).encode()),
+        pytest.param(b"", "install the suite again", id="empty"),
+        pytest.param(CONTENT[: len(CONTENT) // 2], "install the suite again", id="half"),
+        pytest.param(CONTENT[:-1], "install the suite again", id="last-byte-lost"),
+        pytest.param(
+            CONTENT[:100] + bytes([CONTENT[100] ^ 1]) + CONTENT[101:], "install the suite again", id="one-bit-changed"
+        ),
+        pytest.param(b"recorded programs", "install the suite again", id="plain-text"),
+        pytest.param(compressed(""), "install the suite again", id="no-lines"),
+        pytest.param(compressed("[]\n"), "install the suite again", id="no-head"),
+        pytest.param(
+            compressed("".join(LINES[:-1])),
+            f"it has {len(LINES) - 2} programs in place of {len(LINES) - 1}",
+            id="last-program-lost",
+        ),
+        pytest.param(
+            compressed("".join([OTHER_FORMAT, *LINES[1:]])),
             "format 2; this version of the suite reads 1",
+            id="other-format",
         ),
     ],
 )
