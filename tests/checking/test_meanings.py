@@ -72,6 +72,7 @@ def test_what_a_message_says_by_itself(message: str, meaning: str | None) -> Non
     ("digits", "units", "of", "meaning"),
     [
         (7.5, 4e5, 16, SINGLE),
+        (8.6, 5e6, 16, SINGLE),
         (10.0, 400.0, 16, None),
         (1.0, 1e12, 16, None),
         (7.0, 1e12, 16, None),

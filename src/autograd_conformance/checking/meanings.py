@@ -34,8 +34,10 @@ _INDEX = re.compile(r"\bind(?:ex|ices)\b.*\binteger|\binteger.*\bind(?:ex|ices)\
 FEWER_ROUNDINGS = 2.0**29
 """A rounding in float64 is this much smaller than one in float32."""
 
-SINGLE_DIGITS = (6.0, 8.0)
-"""The least and the largest number of right digits of a float64 number that was computed in float32."""
+SINGLE_DIGITS = (6.0, 9.0)
+"""The least and the largest number of right digits of a float64 number that was computed in float32. A rounding in
+float32 leaves 7.2 digits or more: two of a hundred leave more than 9.
+"""
 
 
 def error_meaning(program: Program, at: int, op: str | None, message: str) -> str | None:

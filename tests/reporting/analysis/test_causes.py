@@ -224,6 +224,18 @@ def test_ops_that_are_wrong_on_views_alone_are_one_cause_if_they_are_several() -
     assert together(*three, form) == [[0, 1, 2, 3]]
 
 
+def test_a_counted_failure_of_an_ops_own_test_is_told_with_that_op() -> None:
+    alone = failed("gradients/op", OTHER, "tril", op="tril", signature=NUMBERS)
+
+    def higher(test: str, *, counted: bool = True) -> Failure:
+        return failed("gradients/graph", OTHER, "tril", "mul", test=test, counted=counted, signature=NUMBERS)
+
+    assert together(alone, higher("t::test_op[tril]")) == [[0, 1]]
+    assert together(alone, higher("t::test_op[tril]", counted=False)) == [[0], [1]]  # it was reduced, and keeps both
+    assert together(alone, higher("t::test_op[sin]")) == [[0], [1]]
+    assert together(alone, higher("t::test_composed")) == [[0], [1]]
+
+
 def test_each_op_that_may_reorder_a_view_may_return_one() -> None:
     assert {name for name in REORDERING if OPS[name].aliases is not Certainty.NEVER} == REORDERING
 

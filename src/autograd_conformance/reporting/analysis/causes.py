@@ -9,7 +9,7 @@ error, the same flag or memory under one rule.
 - They have the same meaning, whatever the messages are: an operand without a batch or without elements, a number of
 Python in place of a tensor, indices that are no integers, float64 numbers that are as exact as in float32.
 - Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
-without that op only.
+without that op only. A failure that was only counted, in a program of several ops, may name the op of its test.
 - Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
 (a transposed or strided one), and at least three ops are so: these read such a tensor as if it were contiguous.
 - They differentiate with values that a step of an optimizer, or a write in place, replaced unnoticed, and at least

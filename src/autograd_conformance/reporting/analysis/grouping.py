@@ -186,8 +186,9 @@ FORMULAS = ("gradients", "higher", "functional")
 
 
 def _blamed(failure: Failure) -> str | None:
-    """Returns the op whose gradient, of whatever order, is wrong: the only one of the program, or the only one without
-    which the program passes; None if that is not known, or the failure has another explanation.
+    """Returns the op whose gradient, of whatever order, is wrong: the only one of the program, the only one without
+    which the program passes, or, if the failure was only counted, the one that its test is about. None if that is not
+    known, or the failure has another explanation.
     """
     family, what = failure.rule.partition("/")[0], failure.deviation.what if failure.deviation else ""
     is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
@@ -196,7 +197,10 @@ def _blamed(failure: Failure) -> str | None:
     used = [step["op"] for step in steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
         return failure.base or used[0]
-    return failure.cured[0] if len(failure.cured) == 1 and failure.op in (None, failure.cured[0]) else None
+    if len(failure.cured) == 1 and failure.op in (None, failure.cured[0]):
+        return failure.cured[0]
+    tested = failure.test.partition("[")[2].removesuffix("]")
+    return tested if failure.counted and tested in used else None
 
 
 def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
