@@ -16,7 +16,6 @@ from hypothesis import Phase
 
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
-from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped
@@ -64,7 +63,7 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
 
     with alphabet.using(alphabet.current()):
         framework = FrameworkUnderTest(Settings(f"{fault.__module__}:{fault.__name__}", known_files=(KNOWN_FILE,)))
-        everything = alphabet_of(framework.target, framework.drawable)
+        everything = framework.alphabet
         alphabet.use(everything)
         for op in everything.ops:
             found = fault_of(op, framework.target, framework.drawable)

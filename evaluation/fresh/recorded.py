@@ -21,7 +21,6 @@ from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import audit, fault_of
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
-from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
@@ -70,7 +69,7 @@ class Recorded:
     def draw(cls, examples: int, seed: int) -> Recorded:
         """Draws the programs that a run of PyTorch with `examples` programs per rule draws."""
         framework = FrameworkUnderTest(Settings("torch", known_files=(KNOWN_FILE,)))
-        alphabet.use(alphabet_of(framework.target, framework.drawable))
+        alphabet.use(framework.alphabet)
         audited = audit(framework.target, framework.drawable, False)
         framework.adopt_audit(audited)
         framework.prepare()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
@@ -19,11 +19,11 @@ from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
-from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences import known
 from autograd_conformance.programs.formats.text import render
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
@@ -114,10 +114,11 @@ def prepared(mutant: type[Mutant]) -> FrameworkUnderTest:
     """
     framework = FrameworkUnderTest(Settings(f"{mutant.__module__}:{mutant.__name__}"))
     if AUDITED.intersection(mutant.killed_by):
-        alphabet.use(alphabet_of(framework.target, framework.drawable))
+        alphabet.use(framework.alphabet)
         wrong = (op for op in CORE if fault_of(op, framework.target, framework.drawable) is not None)
         framework.adopt_audit(AuditResult(wrong=frozenset(wrong)))
     framework.prepare()
+    alphabet.use(replace(alphabet.current(), spared=frozenset(Hazard)))  # those of PyTorch, of which they are variants
     return framework
 
 

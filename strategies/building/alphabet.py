@@ -21,6 +21,7 @@ from autograd_conformance.ops.rows.row import Op, choices_of, takes
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.rules.situations import TWO_OPERANDS, Offer
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp, UnsupportedShape
@@ -83,6 +84,9 @@ class Alphabet:
 
     absent_forms: frozenset[str] = frozenset()
     """The forms of leaves, such as "vectors", as named by `ops.rows.shapes.form`, that the framework does not have."""
+    spared: frozenset[Hazard] = frozenset(Hazard)
+    """Situations that no program has, because the framework may end the process in them."""
+
     retries: bool = False
     """Whether a draw that needs an unsupported op is rejected and repeated, instead of ending the test."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Apply, Leaf, Shape
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, action
@@ -152,9 +153,10 @@ def write(s: Sequence) -> None:
     memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
-    base = memory.base(target)
-    if base.output and base in b.reference.calls.retained | b.reference.calls.captured_inputs:
-        return  # PyTorch 2.13 crashes in a call on what such a base became
+    base, calls = memory.base(target), b.reference.calls
+    is_hazard = base.output > 0 and base in calls.retained | calls.captured_inputs
+    if is_hazard and Hazard.WRITTEN_RESULT in b.alphabet.spared:
+        return
     b.writes.to(target)
 
 

@@ -1,5 +1,5 @@
 """One entry of a file of known differences: the violated rule, the conditions of the case, and the limits for
-values.
+values. And an entry of the situations that programs leave out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from autograd_conformance.known_differences.condition import Condition
 from autograd_conformance.known_differences.conditions.subjects import Op
 from autograd_conformance.known_differences.limits import NO_LIMITS, Limits
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Program
 
 C = TypeVar("C", bound=Condition)
@@ -86,12 +87,45 @@ class Known:
         """Whether the entry's version, device and platform match a run. Raises `InvalidVersion` if the entry names
         versions and the framework's own version is not comparable.
         """
-        if self.version is not None and not self.version.contains(Version(run.version), prereleases=True):
-            return False
-        if self.device is not None and self.device not in (run.device, run.device.partition(":")[0]):
-            return False
-        here = (run.system, run.machine, f"{run.system} {run.machine}")
-        return self.platform is None or self.platform.lower() in [each.lower() for each in here]
+        return _applies(self, run)
+
+
+@dataclass(frozen=True)
+class Spared:
+    """A situation that no program for a framework has, because the framework ends the process in it. Runs do not try
+    its witness.
+    """
+
+    situation: Hazard
+    """The situation."""
+    reason: str
+    """A text that says what happens."""
+    witness: Program
+    """A program that ended the process."""
+    link: str | None = None
+    """Web address of the report to the framework's developers, or `NOT_REPORTED`."""
+    since: str | None = None
+    """Day since which it is known, in ISO form, such as 2026-11-22."""
+    version: SpecifierSet | None = None
+    """Versions of the framework that end the process, such as <2.14; None means all."""
+    device: str | None = None
+    """The device on which the process ends; None means all."""
+    platform: str | None = None
+    """The operating system or the processor on which the process ends; None means all."""
+
+    def applies(self, run: Environment) -> bool:
+        """Whether the entry's version, device and platform match a run. Raises `InvalidVersion` as `Known.applies`."""
+        return _applies(self, run)
+
+
+def _applies(entry: Known | Spared, run: Environment) -> bool:
+    """Whether the version, device and platform of an entry match a run."""
+    if entry.version is not None and not entry.version.contains(Version(run.version), prereleases=True):
+        return False
+    if entry.device is not None and entry.device not in (run.device, run.device.partition(":")[0]):
+        return False
+    here = (run.system, run.machine, f"{run.system} {run.machine}")
+    return entry.platform is None or entry.platform.lower() in [each.lower() for each in here]
 
 
 __all__ = ["Environment", "InvalidVersion", "Known"]

@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY, WRITES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reporting.records.renamed_rules import current_slug
@@ -31,6 +32,11 @@ def text(value: object, /) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value
+
+
+def hazard(value: object) -> Hazard:
+    """Returns the situation that a text names; raises ValueError if there is none."""
+    return Hazard(text(value))
 
 
 def rule(value: object) -> str:

@@ -17,6 +17,7 @@ from autograd_conformance.known_differences.conditions import (
     subjects,
     writes,
 )
+from autograd_conformance.programs.hazards import Hazard
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,15 @@ FIELDS: Mapping[str, Field] = {
 
 KEYS: Mapping[str, Field | type[Condition]] = {**FIELDS, **LIMITS, **CONDITIONS}
 """All keys of an entry, by name: how each is read, and a description of valid values."""
+
+SPARED: Mapping[str, Field] = {
+    "situation": Field(readers.hazard, f"a situation: {', '.join(hazard.value for hazard in Hazard)}"),
+    **{key: FIELDS[key] for key in ("reason", "witness", "link", "since", "version", "device", "platform")},
+}
+"""The keys of an entry of the table `spared`, each with its reader and a description of valid values."""
+
+SPARED_ALWAYS = ("situation", "reason", "witness")
+"""Keys that every entry of the table `spared` must have."""
 
 RENAMED: Mapping[str, str] = {each.old_key: key for key, each in CONDITIONS.items() if each.old_key is not None}
 """Maps the old name of a condition's key in files of known differences to its present name. Files may use the old

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import gc
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, assert_never
+from pathlib import Path
+from typing import Any, TypeVar, assert_never
 
 import hypothesis
 
@@ -26,8 +27,8 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.interactions.meetings import Meeting
-from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
-from autograd_conformance.known_differences.entry import Environment, InvalidVersion
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read, spared
+from autograd_conformance.known_differences.entry import Environment, InvalidVersion, Spared
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -42,12 +43,16 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.situations import Offer
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import Alphabet
 from autograd_conformance.strategies.building.randomness.pool import Pool
 
 TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
 """The rules about second and third derivatives of one op. An op that violates one is excluded from programs that
 differentiate twice or three times, but not from all programs.
 """
+
+
+E = TypeVar("E", Known, Spared)
 
 
 class FrameworkUnderTest:
@@ -106,10 +111,31 @@ class FrameworkUnderTest:
         """The violations listed as known that apply to the framework's version, device and platform: from the user's
         files, or else from the file that comes with the suite.
         """
-        update, files = self.settings.update, self.settings.known_files
-        there = (update,) if update is not None and update.exists() else ()
-        own = files or update is not None
-        listed = [each for file in (*files, *there) for each in read(file)] if own else known(self.target.name)
+        listed = [each for file in self._own_files for each in read(file)]
+        return self._applicable(listed if self._has_own_files else known(self.target.name))
+
+    @cached_property
+    def spared(self) -> tuple[Spared, ...]:
+        """The situations that programs leave out, because this version of the framework ends the process in them; from
+        the same files as the known differences.
+        """
+        file = None if self._has_own_files else shipped(self.target.name)
+        files = self._own_files if file is None else (file,)
+        return self._applicable(each for file in files for each in spared(file))
+
+    @property
+    def _has_own_files(self) -> bool:
+        """Whether the user's files of known differences replace the file that comes with the suite."""
+        return bool(self.settings.known_files) or self.settings.update is not None
+
+    @property
+    def _own_files(self) -> tuple[Path, ...]:
+        """The user's files of known differences."""
+        update = self.settings.update
+        return (*self.settings.known_files, *((update,) if update is not None and update.exists() else ()))
+
+    def _applicable(self, listed: Iterable[E]) -> tuple[E, ...]:
+        """Returns the entries that apply to the framework's version, device and platform."""
         device = Device.named(self.settings.device).name
         here = Environment(self.target.version, device, platform.system(), platform.machine())
         found = []
@@ -118,8 +144,14 @@ class FrameworkUnderTest:
                 found += [entry] if entry.applies(here) else []
             except InvalidVersion:
                 named = f"{self.target.name} calls its version {self.target.version!r}"
-                raise MalformedKnownDifferences(f"{entry.where}: version: {named}, which cannot be compared") from None
+                where = f"{entry.where}: " if isinstance(entry, Known) else ""
+                raise MalformedKnownDifferences(f"{where}version: {named}, which cannot be compared") from None
         return tuple(dict.fromkeys(found))
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """Everything that programs for the framework may use, its faulty ops included."""
+        return alphabet_of(self.target, self.drawable, frozenset(entry.situation for entry in self.spared))
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
@@ -214,7 +246,7 @@ class FrameworkUnderTest:
             hypothesis.register_random(self.target.random)
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        left = alphabet_of(self.target, self.drawable).without(self.faulty_ops)
+        left = self.alphabet.without(self.faulty_ops)
         alphabet.use(
             replace(
                 left,

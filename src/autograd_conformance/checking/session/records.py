@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from autograd_conformance.checking.session.framework import FrameworkUnderTest
@@ -15,6 +16,7 @@ from autograd_conformance.processes.child import HASHES
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.stages import STAGES, stage_of
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
@@ -51,8 +53,19 @@ def header(framework: FrameworkUnderTest, seed: int | None, profile: str, worker
         strict=settings.strict,
         variables={**target.variables, **variables.of([HASHES])},
         environment=tuple(target.environment),
-        notes=(*target.notes, *((framework.untried,) if framework.untried else ()), *settings.skips.notes()),
+        notes=(*target.notes, *_notes(framework), *settings.skips.notes()),
     )
+
+
+def _notes(framework: FrameworkUnderTest) -> Iterator[str]:
+    """Yields what the file of known differences says about the run: that nobody tried this version, and the situations
+    that no program has.
+    """
+    if framework.untried:
+        yield framework.untried
+    if framework.spared:
+        spared = joined(tuple(dict.fromkeys(f"a {entry.situation.value}" for entry in framework.spared)))
+        yield f"programs have no {spared.removeprefix('a ')}, in which the process ends (known differences)"
 
 
 def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
