@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import torch
 
@@ -157,4 +157,45 @@ class CyclesStay(Counted):
         before = set(self.boxes)
         super().backward(roots, cotangents, retain_graph, **options)
         if options.get("create_graph"):
+            self.kept += self.boxes - before
+
+
+class KeepsUnwalkedWrites(Counted):
+    """What a recorded write saves stays alive until a backward call walks some graph."""
+
+    killed_by = ("memory/dropped",)
+
+    def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
+        before = set(self.boxes)
+        super().write(op, target, operands, attrs)
+        self.kept += self.boxes - before
+
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        self.kept.clear()
+        super().backward(roots, cotangents, retain_graph, **options)
+
+
+class RepeatedOpStays(Counted):
+    """What a call with create_graph saves stays alive if an op other than `multiply`, `sin`, `square`, `sigmoid` and
+    `tanh` was applied to a result of its own.
+    """
+
+    killed_by = ("memory/cycle",)
+
+    def reset(self) -> None:
+        super().reset()
+        self.made: list[tuple[str, ref[torch.Tensor]]] = []
+        self.faulty = False
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        if op not in ("multiply", "sin", "square", "sigmoid", "tanh"):
+            self.faulty |= any(op == other and each is value() for other, value in self.made for each in operands)
+        made = super().apply(op, operands, attrs)
+        self.made += [(op, ref(each)) for each in made]
+        return made
+
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        before = set(self.boxes)
+        super().backward(roots, cotangents, retain_graph, **options)
+        if options.get("create_graph") and self.faulty:
             self.kept += self.boxes - before

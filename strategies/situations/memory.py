@@ -16,7 +16,7 @@ from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
-from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, joined
+from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, alias, joined
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save tensors and can be differentiated twice."""
@@ -44,10 +44,29 @@ def _backward(a: Draft, root: Ref, retain: bool | None, create: bool = False) ->
 
 
 def _smooth(a: Draft, value: Ref) -> Ref:
-    """Applies one to three ops that save tensors and can be differentiated twice."""
+    """Applies one to three ops that can be differentiated twice: usual ones that save tensors, or now and then any."""
     for _ in range(1 + a.below(3)):
-        value = a.ops.nonlinear(value, a.pick(a.available(*SMOOTH)))
+        value = _any_twice(a, value) if a.below(4) == 3 else a.ops.nonlinear(value, a.pick(a.available(*SMOOTH)))
     return value
+
+
+def _any_twice(a: Draft, value: Ref) -> Ref:
+    """Applies any op that can be differentiated twice, and perhaps the same one to its result. Its operands are other
+    values where it does not take these.
+    """
+    name = a.pick([name for name in a.alphabet.weighted if name not in a.alphabet.first_order_only])
+    for _ in range(1 + a.below(2)):
+        value = next(filter(a.requires, a.ops.draw(name, on=value)), value)
+    return value
+
+
+def _written(a: Draft, root: Ref) -> Ref:
+    """Now and then adds a recorded write to a root, or to a view of it, and returns the root."""
+    if a.can(Capability.WRITES) and a.below(4) == 3 and not a.reference.tape.is_leaf(root):
+        target = alias(a, root) if a.below(2) else root
+        if not a.reference.storages.overlaps_itself(target):
+            a.writes.to(target)
+    return root
 
 
 def _delete(a: Draft, values: Sequence[Ref]) -> None:
@@ -82,7 +101,7 @@ def freed(a: Draft) -> None:
     """Draws a graph that is traversed and freed, which may be a part of a larger graph that is not traversed, and
     perhaps a second graph.
     """
-    root = a.ops.root()
+    root = _written(a, a.ops.root())
     if a.below(2):
         other = a.ops.nonlinear(a.ops.required())
         if a.below(2):
@@ -98,7 +117,7 @@ def retained(a: Draft) -> None:
     """Draws a graph traversed two to four times, retained each time except perhaps the last, with values created and
     deleted between.
     """
-    root = a.ops.root()
+    root = _written(a, a.ops.root())
     for _ in range(1 + a.below(3)):
         _backward(a, root, True)
         if a.below(3) == 2:
@@ -122,6 +141,7 @@ def deleted(a: Draft) -> None:
         handle = a.actions.hook(a.choices.recent(a.script.op_results()))
         if a.below(2):
             a.actions.remove_hook(handle)
+    _written(a, root)
     stays: list[Ref] = []
     for _ in range(a.below(3)):
         _backward(a, a.pick((root, a.choices.recent(a.script.op_results()))), a.pick((True, None)))
@@ -167,7 +187,7 @@ def cycles(a: Draft) -> None:
     stays: list[Ref] = []
     leaf = a.leaf_of(LEAF_SHAPES)
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
-    root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
+    root = _written(a, _smooth(a, joined(a, [_smooth(a, leaf), other])))
     for _ in range(1 + a.below(2)):
         _backward(a, root, a.pick((None, True)), create=True)
     if a.can(Capability.ASSIGNS) and a.actions.holds_grad(leaf) and a.below(2):

@@ -12,7 +12,8 @@ from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment
 from autograd_conformance.known_differences.entry_checks import witness_problem
-from autograd_conformance.known_differences.file import FOLDERS, own_files, shipped, tried_versions
+from autograd_conformance.known_differences.file import shipped, tried_versions
+from autograd_conformance.known_differences.parts import FOLDERS, own_files
 from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref

@@ -235,9 +235,10 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def releases(op: str, dtype: str) -> Iterator[Program]:
     """Yields programs that delete the results of an op: without a call, after a call, after a call that retains the
-    graph, and after a failed call.
+    graph, after a failed call, after a write to a result, and after a call with create_graph whose gradients were
+    cleared.
     """
-    for end in (_nothing, _walked, _retained, _refused):
+    for end in (_nothing, _walked, _retained, _refused, _written, _created):
         sampler = sampling(zlib.crc32(f"{op} memory".encode()), dtype)
         made = sampler.ops.draw(op, fresh=True)
         if not applies(sampler, op) or not sampler.requires(made[0]):
@@ -271,3 +272,17 @@ def _refused(sampler: Draft, made: Sequence[Ref]) -> None:
         raise Unsupported("the framework does not claim to check cotangents")
     wrong = sampler.operands.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
     sampler.actions.backward(made[0], cotangents=[wrong])
+
+
+def _written(sampler: Draft, made: Sequence[Ref]) -> None:
+    if not sampler.can(Capability.WRITES) or not sampler.writes.to(made[0], "mul_"):
+        raise Unsupported("the result cannot be written to")
+
+
+def _created(sampler: Draft, made: Sequence[Ref]) -> None:
+    sampler.require(Capability.CREATE_GRAPH)
+    steps = sampler.reference.steps
+    if any(isinstance(step, Apply) and step.op in sampler.alphabet.first_order_only for step in steps):
+        raise Unsupported("the op has no second derivative")
+    sampler.actions.backward(*made, create=True)
+    sampler.actions.zero_grad(*(leaf for leaf in sampler.script.leaves if sampler.requires(leaf)))
