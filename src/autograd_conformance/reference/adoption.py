@@ -88,7 +88,7 @@ def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
 
 def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
     """Records that an input listed twice in a call of `Grad` got the same object in both places, if the observed memory
-    says so.
+    says so. It is unknown if the framework does not tell where memory is.
     """
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
@@ -96,10 +96,10 @@ def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Ret
         other = outcome.values[j]
         if j == k or tensor is None or other is None:
             continue
-        if not tensor.value.size:
-            reference.storages.unspecified.update((Ref(at, j), Ref(at, k)))  # empty tensors share memory unobservably
+        if tensor.memory is None or not tensor.value.size:  # empty tensors share memory unobservably
+            reference.storages.unspecified.update((Ref(at, j), Ref(at, k)))
             continue
-        if tensor.memory is None or tensor.memory != other.memory:
+        if tensor.memory != other.memory:
             continue
         reference.storages.add_view(Ref(at, k), Derived(Ref(at, j)), restricted=False)
         reference.tape.same_object[Ref(at, k)] = Ref(at, j)

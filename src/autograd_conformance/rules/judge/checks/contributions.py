@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.language import BackwardCall, Ref
+from autograd_conformance.programs.language import AssignGrad, BackwardCall, ReadGrad, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
@@ -43,11 +44,40 @@ def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 def shares_gradient_memory(judging: Judging, leaf: Ref) -> bool:
     """Whether a leaf's gradient shares memory with another value's gradient, to which a call may add."""
+    return may_share_gradient(judging, leaf, (r for r, g in judging.tape.grads.items() if r != leaf and g is not None))
+
+
+def may_share_gradient(judging: Judging, leaf: Ref, others: Iterable[Ref]) -> bool:
+    """Whether a leaf's gradient shares memory with that of one of the others. If the framework does not tell where a
+    gradient's memory is, it may be so where the program read or assigned both from one memory at some time.
+    """
     gradient = judging.tape.grads.get(leaf)
-    if gradient is None or gradient.memory is None:
+    if gradient is None:
         return False
-    others = (g for r, g in judging.tape.grads.items() if r != leaf)
-    return any(g is not None and g.memory == gradient.memory for g in others)
+    if holds_unlocated_gradient(judging, leaf):
+        return not _assigned_together(judging, leaf).isdisjoint(others)
+    held = map(judging.tape.grads.get, others)
+    return any(other is not None and other.memory == gradient.memory for other in held)
+
+
+def holds_unlocated_gradient(judging: Judging, leaf: Ref) -> bool:
+    """Whether the framework does not tell where the memory of a leaf's gradient is."""
+    gradient = judging.tape.grads.get(leaf)
+    return gradient is not None and gradient.memory is None
+
+
+def _assigned_together(judging: Judging, leaf: Ref) -> set[Ref]:
+    """Returns the values whose `.grad` the program read from the memory of that of `leaf`, or assigned with it."""
+    storage, owners = judging.reference.storages.storage, defaultdict[Ref, set[Ref]](set)
+    for at, step in enumerate(judging.reference.steps):
+        match step:
+            case ReadGrad(of):
+                owners[storage(Ref(at))].add(of)
+            case AssignGrad(of, given) if given is not None:
+                owners[storage(given)].add(of)
+            case _:
+                pass
+    return set().union(*(those for those in owners.values() if leaf in those)) - {leaf}
 
 
 def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient | None, traversal: Traversal) -> bool:

@@ -14,10 +14,12 @@ from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
     contribution_bound,
+    holds_unlocated_gradient,
     is_complete,
     is_negligible,
     is_right_without_bound,
     is_unchanged,
+    may_share_gradient,
     op_of_rule,
     rule_of_gradient,
     rule_of_module_gradient,
@@ -57,13 +59,16 @@ def judge_call(
     object. Waives differences of strides or objects that are known.
     """
     contributions, traversal = judging.reference.pullbacks.of(call), expectation.traversal
+    reached = traversal.must_accumulate
     for leaf, got in observed.gradients.items():
-        if leaf not in traversal.must_accumulate:
+        if leaf not in reached:
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or shares_gradient_memory(judging, leaf)
             fine = fine or _is_filled(judging, call, leaf, got)
             if not fine and not is_complete(judging, call, leaf, got, traversal):
                 return _unreached_violation(judging, at, leaf, got, expectation)
             continue
+        if holds_unlocated_gradient(judging, leaf) and may_share_gradient(judging, leaf, reached - {leaf}):
+            continue  # it may hold what the call adds to the others as well
         contribution = contributions.get(judging.reference.tape.edge(leaf))
         if contribution is None:
             contribution = np.zeros_like(judging.reference.values[leaf])

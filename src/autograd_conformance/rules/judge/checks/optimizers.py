@@ -12,7 +12,7 @@ from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.judge.checks.contributions import is_unchanged
+from autograd_conformance.rules.judge.checks.contributions import is_unchanged, may_share_gradient
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.behaviour import Expected
@@ -179,7 +179,7 @@ def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation)
     for leaf, got in observed.gradients.items():
         old, grad = judging.tape.grads.get(leaf), reference.grads.tensors.get(leaf)
         if old is None or grad is None or reference.storages.storage(grad) not in storages:
-            if not is_unchanged(old, got):
+            if not is_unchanged(old, got) and not may_share_gradient(judging, leaf, step.leaves):
                 return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.OTHER_GRADIENTS), step)
             continue
         want = reference.values[grad]

@@ -14,7 +14,7 @@ from autograd_conformance.programs.language import (
     SetRequiresGrad,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
+from autograd_conformance.programs.observations import Raised, StepObservation
 from autograd_conformance.programs.operands import clearing_optimizer
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
@@ -22,6 +22,7 @@ from autograd_conformance.reference.rounding.bounds import close
 from autograd_conformance.rules.judge.checks.contributions import (
     is_complete,
     is_unchanged,
+    may_share_gradient,
     shares_gradient_memory,
     value_of,
 )
@@ -91,7 +92,7 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
     for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
         if leaf not in step.leaves:
-            fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
+            fine = is_unchanged(old, got) or may_share_gradient(judging, leaf, step.leaves)
             expected = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
             traits = judging.reference.traits
@@ -106,12 +107,6 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
         if not fine:
             return judging.differs(rule, at, leaf, HoldsGradient(value_of(got)), expected, step)
     return None
-
-
-def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad) -> bool:
-    """Whether a gradient shares memory with one that is cleared, because it was assigned to several leaves."""
-    cleared = [judging.tape.grads.get(leaf) for leaf in step.leaves]
-    return gradient is not None and any(c is not None and c.memory == gradient.memory is not None for c in cleared)
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
