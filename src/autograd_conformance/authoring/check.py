@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from autograd_conformance.checking.audit.programs import sample
+from autograd_conformance.checking.audit.programs import CALLS, sample
 from autograd_conformance.checking.check import judgement_of
 from autograd_conformance.checking.counts.remarks import Remarks as Errors
 from autograd_conformance.checking.counts.remarks import advice
@@ -96,6 +96,9 @@ def about_claims(target: Target) -> Iterator[Remark]:
     """Yields the remarks about an adapter for which no program has to run."""
     for note in target.notes:
         yield Remark(Blame.NOTE, "claims", note)
+    if target.capabilities.isdisjoint(CALLS):
+        text = "it claims neither IMPERATIVE nor FUNCTIONAL, so no rule can be tested; `probe` says why"
+        yield Remark(Blame.ADAPTER, "claims", text)
     yield from _templates(target)
 
 

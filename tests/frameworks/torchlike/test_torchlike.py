@@ -64,6 +64,23 @@ def test_pytorch_shows_each_capability_in_its_smallest_program(capability: Capab
     assert missing_capability(Torch(), capability) is None
 
 
+@pytest.mark.parametrize("lacking", ["sum", "multiply", "negative", "mul_scalar_"])
+def test_a_capability_is_shown_without_the_usual_op(lacking: str, monkeypatch: pytest.MonkeyPatch):
+    """No capability depends on one op; what a framework shows by refusing is not shown by a refusal of the op."""
+    adapter, right = TorchLike("torch"), TorchLike("torch").capabilities
+
+    def refused(op: str) -> None:
+        if op == lacking:
+            raise TypeError(f"{op}() got an unexpected keyword argument 'keepdim'")
+
+    apply, write = adapter.apply, adapter.write
+    monkeypatch.setattr(adapter, "apply", lambda op, *given: (refused(op), apply(op, *given))[1])
+    monkeypatch.setattr(adapter, "write", lambda op, *given: (refused(op), write(op, *given))[1])
+    adapter.capabilities = right
+    missing = [each.name for each in SMALLEST if each in right and missing_capability(adapter, each) is not None]
+    assert missing == []
+
+
 def test_what_is_missing_is_not_supported(partial: TorchLike):
     found = partial.findings
     assert (found.name, found.version, found.dtypes) == (PARTIAL, "3.1", {})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Observation
@@ -23,6 +24,27 @@ class Smallest:
     """The reason that is reported if the program runs, but does not show the capability."""
     refuses: bool = False
     """Whether the framework shows the capability by refusing the program's last line."""
+    others: tuple[str, ...] = ()
+    """Further programs that show the capability, for frameworks that lack something else that the first one needs."""
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """Yields the programs that show the capability: the smallest one, then others with other ops."""
+        for text in (self.text, *self.others):
+            places = [(old, new) for old, new in INSTEAD if old in text]
+            for chosen in product((False, True), repeat=len(places)):
+                made = text
+                for (old, new), instead in zip(places, chosen, strict=True):
+                    made = made.replace(old, new) if instead else made
+                yield made
+
+
+INSTEAD = (
+    ("multiply a a", "square a"), ("multiply c c", "square c"), ("multiply a b", "add a b"), ("sum ", "mean "),
+    ("negative a", "sin a"), ("negative b", "sin b"), ("mul_scalar_ scalar=2", "neg_"),
+    ("reshape a shape=(2, 1)", "expand_dims a dim=1"),
+)  # fmt: skip
+"""Parts of the programs, each with one that may stand for it: an op that saves what the first one does."""
 
 
 CALLED = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1]"
@@ -76,7 +98,7 @@ def _differentiable(seen: Observation) -> bool:
 
 
 SMALLEST: Mapping[Capability, Smallest] = {
-    C.IMPERATIVE: Smallest(SUMMED),
+    C.IMPERATIVE: Smallest(SUMMED, others=(CALLED, "a = leaf 2; b = multiply a a; backward b")),
     C.COTANGENTS: Smallest(CALLED),
     C.ACCUMULATES: Smallest(TWICE),
     C.RETAIN: Smallest("a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True"),
@@ -153,7 +175,8 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.FUNCTIONAL: Smallest("a = leaf [1, 2]; b = multiply a a; c = grad b wrt a with [1, 1]"),
     C.CREATE_GRAPH: Smallest(
         "a = leaf [1, 2]; b = multiply a a; c = grad b wrt a with [1, 1] create=True; "
-        "d = sum c dim=(0,) keepdim=False; backward d"
+        "d = sum c dim=(0,) keepdim=False; backward d",
+        others=("a = leaf [1, 2]; b = multiply a a; c = grad b wrt a with [1, 1] create=True; backward c with [1, 1]",),
     ),
     C.UNUSED: Smallest("a = leaf [1, 2]; b = leaf 3; c = multiply a a; d, e = grad c wrt a, b with [1, 1] unused=True"),
     C.MATERIALIZES: Smallest(

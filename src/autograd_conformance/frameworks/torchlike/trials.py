@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.simplest_calls import simplest_calls
-from autograd_conformance.frameworks.probing.smallest import SMALLEST
+from autograd_conformance.frameworks.probing.smallest import SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
@@ -105,14 +105,23 @@ def _innermost(error: BaseException) -> str:
 
 
 def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
-    """Returns why a framework does not have a capability; None if it has it."""
-    smallest = SMALLEST[capability]
-    result = tried(adapter, parse(smallest.text, VOCABULARY))
-    if smallest.refuses:
-        shown = isinstance(result, Raised) or (smallest.shows is not None and smallest.shows(result))
-        return None if shown else smallest.lacks
+    """Returns why a framework does not have a capability, by its smallest program; None if some program shows it."""
+    first, *others = SMALLEST[capability].texts
+    why = _missing(adapter, SMALLEST[capability], first)
+    if why is None or any(_missing(adapter, SMALLEST[capability], text) is None for text in others):
+        return None
+    return why
+
+
+def _missing(adapter: Adapter, smallest: Smallest, text: str) -> str | None:
+    """Returns why a program does not show a capability; None if it shows it."""
+    result = tried(adapter, parse(text, VOCABULARY))
+    if isinstance(result, Raised) and smallest.refuses:
+        return refusal(result.error) if text != smallest.text else None
     if isinstance(result, Raised):
         return refusal(result.error)
+    if smallest.refuses:
+        return None if smallest.shows is not None and smallest.shows(result) else smallest.lacks
     return None if smallest.shows is None or smallest.shows(result) else smallest.lacks
 
 

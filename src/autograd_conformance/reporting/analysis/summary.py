@@ -396,6 +396,15 @@ def _verdict(result: Result) -> Verdict:
     return "vacuous" if verdict == "pass" and result.programs == 0 else verdict
 
 
+CALLS = frozenset({"imperative backward that leaves gradients in leaves", "gradients as results, without accumulation"})
+"""The names of the capabilities of which each is a call that computes gradients."""
+
+
+def differentiates(report: Report) -> bool:
+    """Whether the framework claims a call that computes gradients."""
+    return not CALLS.isdisjoint(report.header.framework.capabilities)
+
+
 def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion, str]:
     name = report.header.framework.title
     applicable = [each for each in rules if MEANING_OF[each.verdict].applicable]
@@ -411,7 +420,8 @@ def _conclude(report: Report, rules: Iterable[RuleSummary]) -> tuple[Conclusion,
         rules_of = f"{len(broken)} of {counted(len(binding), f'applicable {which} rule')}"
         return "not conformant", f"{name} breaks {rules_of}, {ran}."
     if report.programs == 0:
-        return "no verdict", f"No program ran on {name}."
+        why = "" if differentiates(report) else " It claims no call that computes gradients, so no rule can be tested."
+        return "no verdict", f"No program ran on {name}.{why}"
     if not must:
         return "no verdict", f"No MUST rule applies to the capabilities that {name} claims."
     if report.footer is None or report.footer.verdict == "interrupted":

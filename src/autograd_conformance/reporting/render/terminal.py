@@ -23,6 +23,7 @@ from autograd_conformance.reporting.analysis.summary import (
     applies,
     by_attention,
     complete,
+    differentiates,
     differing_ops,
     failing_ops,
     incomplete_notice,
@@ -127,6 +128,9 @@ def _print_lines(console: Console, lines: Iterable[Text], after: bool = True) ->
 def _next(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
     """Yields what a reader can do after the run."""
     steps = []
+    if not differentiates(report):
+        steps.append("find out why no call that computes gradients was found: autograd-conformance probe NAME")
+        steps.append("to test it all the same, delete the line IMPERATIVE in the file that probe writes (--write FILE)")
     command = next((cause.shown.command for cause in summary.causes if cause.shown.command), None)
     if command:
         steps.append(f"run the worst failure again: {command}")
