@@ -201,7 +201,7 @@ CONVOLUTION = table(
     ),
     _op(
         "conv1d_bias",
-        f"F.conv1d({{0}}, {{1}}, {{2}}, {CONV})",
+        f"F.conv1d({{0}}, {{1}}, bias={{2}}, {CONV})",
         _convolve,
         _signal,
         SIGNALS,
@@ -222,7 +222,7 @@ CONVOLUTION = table(
     ),
     _op(
         "conv2d_bias",
-        f"F.conv2d({{0}}, {{1}}, {{2}}, {CONV})",
+        f"F.conv2d({{0}}, {{1}}, bias={{2}}, {CONV})",
         _convolve,
         _image,
         IMAGES,

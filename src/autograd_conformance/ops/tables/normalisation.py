@@ -126,7 +126,9 @@ def _long(shape: Shape) -> bool:
     return len(shape) in (3, 4) and nonempty(shape) and size(shape[2:]) > 1
 
 
-RUNNING = ", ".join(f"torch.tensor({{{s}}}, dtype={{0}}.dtype, device={{0}}.device)" for s in ("mean", "var"))
+RUNNING = ", ".join(
+    f"running_{s}=torch.tensor({{{s}}}, dtype={{0}}.dtype, device={{0}}.device)" for s in ("mean", "var")
+)
 ROWS = every(nonempty, ranked(1, 4))
 
 
@@ -143,7 +145,7 @@ NORMALISATION = table(
     _op("layer_norm", "F.layer_norm({0}, {normalized_shape}, eps={eps})", _layer, _several, _centred),
     _op(
         "layer_norm_affine",
-        "F.layer_norm({0}, {normalized_shape}, {1}, {2}, eps={eps})",
+        "F.layer_norm({0}, {normalized_shape}, weight={1}, bias={2}, eps={eps})",
         _layer,
         _several,
         _centred,
@@ -152,11 +154,23 @@ NORMALISATION = table(
         also_saves=(0, 1, 2),
     ),
     _op("rms_norm", "F.rms_norm({0}, {normalized_shape}, eps={eps})", _rms, ROWS, _trailing),
-    _op("rms_norm_affine", "F.rms_norm({0}, {normalized_shape}, {1}, eps={eps})", _rms, ROWS, _trailing, _one_trailing),
-    _op("batch_norm", "F.batch_norm({0}, None, None, training=True, eps={eps})", _batch, _batched),
+    _op(
+        "rms_norm_affine",
+        "F.rms_norm({0}, {normalized_shape}, weight={1}, eps={eps})",
+        _rms,
+        ROWS,
+        _trailing,
+        _one_trailing,
+    ),
+    _op(
+        "batch_norm",
+        "F.batch_norm({0}, running_mean=None, running_var=None, training=True, eps={eps})",
+        _batch,
+        _batched,
+    ),
     _op(
         "batch_norm_affine",
-        "F.batch_norm({0}, None, None, {1}, {2}, training=True, eps={eps})",
+        "F.batch_norm({0}, running_mean=None, running_var=None, weight={1}, bias={2}, training=True, eps={eps})",
         _batch,
         _batched,
         EPS,
@@ -166,7 +180,7 @@ NORMALISATION = table(
     ),
     _op(
         "batch_norm_running",
-        f"F.batch_norm({{0}}, {RUNNING}, eps={{eps}})",
+        f"F.batch_norm({{0}}, {RUNNING}, training=False, eps={{eps}})",
         _batch_running,
         _batched,
         _statistics,
@@ -175,7 +189,7 @@ NORMALISATION = table(
     ),
     _op(
         "batch_norm_running_affine",
-        f"F.batch_norm({{0}}, {RUNNING}, {{1}}, {{2}}, eps={{eps}})",
+        f"F.batch_norm({{0}}, {RUNNING}, weight={{1}}, bias={{2}}, training=False, eps={{eps}})",
         _batch_running,
         _batched,
         _statistics,
@@ -186,7 +200,7 @@ NORMALISATION = table(
     _op("group_norm", "F.group_norm({0}, {num_groups}, eps={eps})", _group, _grouped, _groups),
     _op(
         "group_norm_affine",
-        "F.group_norm({0}, {num_groups}, {1}, {2}, eps={eps})",
+        "F.group_norm({0}, {num_groups}, weight={1}, bias={2}, eps={eps})",
         _group,
         _grouped,
         _groups,

@@ -219,10 +219,10 @@ PRODUCTS = table(
         choices=lambda *shapes: _dim3(shapes[0]),
     ),
     _op("linear", "F.linear({0}, {1})", lambda j, x, weight: j.np.matmul(x, weight.T), _weights, ranked(1)),
-    _op("linear_bias", "F.linear({0}, {1}, {2})", _linear, _biased, ranked(1), unsaved=(2,)),
+    _op("linear_bias", "F.linear({0}, {1}, bias={2})", _linear, _biased, ranked(1), unsaved=(2,)),
     _op(
         "bilinear",
-        "F.bilinear({0}, {1}, {2}, {3})",
+        "F.bilinear({0}, {1}, {2}, bias={3})",
         lambda j, a, b, weight, bias: j.np.einsum("...i,oik,...k->...o", a, weight, b) + bias,
         _bilinear_rest,
         every(ranked(2, 3), lambda s: s[-1] > 0 and size(s[:-1]) * 2 <= LARGEST),
