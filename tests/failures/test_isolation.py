@@ -85,6 +85,8 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     assert confirmation_text(told).endswith(
         "; its printed code, run without the adapter, does not fail in this way: check the adapter first"
     )
+    stopped = confirmation_text(replace(told, trouble="AttributeError: no dtype float32"))
+    assert "its printed code cannot run (AttributeError: no dtype float32)" in stopped and "check" not in stopped
 
 
 @pytest.mark.slow

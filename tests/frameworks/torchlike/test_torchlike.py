@@ -251,6 +251,18 @@ def test_bindings_without_dtypes_print_those_of_pytorch(monkeypatch: pytest.Monk
     assert all(isinstance(step.outcome, Returned) for step in target.observe_printed(program))
 
 
+def test_a_module_without_dtypes_prints_arrays(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(partial_module, "LACKS", (*partial_module.LACKS, "float64", "float32"))
+    monkeypatch.delitem(sys.modules, "torch")
+    target = InProcess(TorchLike(PARTIAL))
+    program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
+    assert target.dialect is not None
+    assert code(program, target.dialect)[0] == (
+        "a = torch.tensor(numpy.array([1.0, 2.0], numpy.float64), requires_grad=True)"
+    )
+    assert all(isinstance(step.outcome, Returned) for step in target.observe_printed(program))
+
+
 # -- findings as a file ------------------------------------------------------------------------------------------------
 
 

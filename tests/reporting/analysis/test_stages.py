@@ -144,3 +144,11 @@ def test_a_failure_counts_in_the_stage_of_its_wrong_line() -> None:
     )
     both = replace(run, failures=(*early.failures, replace(run.failures[0], at=0)))
     assert "3 (lifetime) is broken by" in summarize(both).climb
+
+
+def test_a_failure_in_a_line_of_a_stage_without_rules_counts_in_the_stage_of_its_rule() -> None:
+    run = report(*passed("values"), result("gradients", 9, verdict="fail"), failures=("gradients",))
+    rules = tuple(rule for rule in RULES if rule.stage != "lifetime")
+    moved = replace(run, rules=rules, failures=(replace(run.failures[0], stage="lifetime"),))
+    states = {each.name: (each.state, each.causes) for each in summarize(moved).stages}
+    assert states["gradients"] == ("is broken", 1) and states["lifetime"] == ("has no rule", 0)

@@ -79,8 +79,9 @@ class TorchLike(TorchInterface):
         if isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
             empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
-        if not hasattr(self.torch, DTYPES[0]) and hasattr(sys.modules.get("torch"), DTYPES[0]):
-            self.dialect = _with_dtypes_of_libtorch(self.dialect)
+        if not any(hasattr(self.torch, dtype) for dtype in DTYPES):
+            has_libtorch = hasattr(sys.modules.get("torch"), DTYPES[0])
+            self.dialect = (_with_dtypes_of_libtorch if has_libtorch else _with_dtypes_of_arrays)(self.dialect)
         self._require_leaves()
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
@@ -167,6 +168,15 @@ def _with_dtypes_of_libtorch(dialect: Dialect) -> Dialect:
 
     prelude = f"import torch as libtorch\n{dialect.prelude}"
     return replace(dialect, prelude=prelude, tensor=changed(dialect.tensor), empty=changed(dialect.empty))
+
+
+def _with_dtypes_of_arrays(dialect: Dialect) -> Dialect:
+    """Returns a dialect that makes tensors of NumPy arrays, for frameworks whose module has no dtypes."""
+    prelude = dialect.prelude if "import numpy" in dialect.prelude else f"import numpy\n{dialect.prelude}"
+    tensor = "torch.tensor(numpy.array({data}, numpy.{dtype}){flags})"
+    return replace(
+        dialect, prelude=prelude, tensor=tensor, empty="torch.tensor(numpy.zeros({shape}, numpy.{dtype}){flags})"
+    )
 
 
 def _unknown(gradient: Tensor) -> None:

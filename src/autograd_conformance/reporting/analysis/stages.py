@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -74,8 +74,9 @@ def stage_summaries(
     footer = report.footer
     if footer is not None and (footer.selection or footer.deselected):
         of_stage = {name: found for name, found in of_stage.items() if name in results}
+    broken_by = {name: _broken_by(name, causes, stage_of, {*of_stage}) for name in report.header.stages}
     return tuple(
-        _summary(number, name, of_stage.get(name, []), results.get(name, []), _broken_by(name, causes, stage_of))
+        _summary(number, name, of_stage.get(name, []), results.get(name, []), broken_by[name])
         for number, name in enumerate(report.header.stages, 1)
     )
 
@@ -109,14 +110,18 @@ def _failing_elsewhere(report: Report) -> frozenset[str]:
     return frozenset(rule for rule, stages in staged.items() if all(stages))
 
 
-def _broken_by(name: str, causes: Iterable[Cause], stage_of: Mapping[str, str | None]) -> int:
+def _broken_by(
+    name: str, causes: Iterable[Cause], stage_of: Mapping[str, str | None], with_rules: Container[str | None]
+) -> int:
     """Returns the number of causes by which a stage is broken: those with a failure of the stage's gates, or of a MUST
-    rule in a line of the stage.
+    rule in a line of the stage. A failure in a line of a stage without rules that apply counts in the stage of its
+    rule.
     """
 
     def is_of_stage(failure: Failure) -> bool:
         return failure.test == GATES.format(name) or (
-            failure.level == "MUST" and (failure.stage or stage_of.get(failure.rule)) == name
+            failure.level == "MUST"
+            and (failure.stage if failure.stage in with_rules else stage_of.get(failure.rule)) == name
         )
 
     return sum(any(map(is_of_stage, cause.failures)) for cause in causes)

@@ -128,7 +128,7 @@ def _print_lines(console: Console, lines: Iterable[Text], after: bool = True) ->
 def _next(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
     """Yields what a reader can do after the run."""
     steps = []
-    if not differentiates(report):
+    if not report.programs and not differentiates(report):
         steps.append("find out why no call that computes gradients was found: autograd-conformance probe NAME")
         steps.append("to test it all the same, delete the line IMPERATIVE in the file that probe writes (--write FILE)")
     command = next((cause.shown.command for cause in summary.causes if cause.shown.command), None)

@@ -141,11 +141,14 @@ def confirmation_text(alone: Confirmation) -> str:
     """Phrase about the result of running a failure again in fresh processes."""
     if not alone.runs:
         return "it was not run again, because the run had no time left for it"
-    but = (
-        "; its printed code, run without the adapter, does not fail in this way: check the adapter first"
-        if alone.code is False
-        else ""
-    )
+    but = ""
+    if alone.code is False and alone.trouble:
+        but = (
+            f"; its printed code cannot run ({alone.trouble}): the adapter's dialect is wrong, which says nothing about"
+        )
+        but += " the failure"
+    elif alone.code is False:
+        but = "; its printed code, run without the adapter, does not fail in this way: check the adapter first"
     if alone.hashes is not None:
         but = f", but only with PYTHONHASHSEED={alone.hashes}: it depends on the order of a set{but}"
     if alone.failed == alone.runs:

@@ -64,6 +64,10 @@ class RaisedError(Observed):
             return f"raised an error that the adapter's `classify` does not know ({self.type}: {self.message})"
         return self.observed_clause.format(self=self)
 
+    def text_of_any_kind(self) -> str:
+        """Returns the error as a clause; an error of no known kind without a word about the adapter."""
+        return f"raised {self.type}: {self.message}" if self.kind is Kind.UNKNOWN else self.observed_text()
+
     def error_among(self, expected: Collection[Expected]) -> str | None:
         """Returns the kind of the unexpected error that the instruction raised, whatever behaviours were expected."""
         return self.kind.value

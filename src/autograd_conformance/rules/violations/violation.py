@@ -10,6 +10,8 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError
+from autograd_conformance.rules.violations.observed import RaisedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,13 @@ class Violation:
     """
 
     def observed_text(self) -> str:
-        """Returns the observed behaviour as a clause, such as "the leaf holds no gradient"."""
+        """Returns the observed behaviour as a clause, such as "the leaf holds no gradient". Where no error is allowed,
+        the kind of an error does not matter.
+        """
+        if isinstance(self.observed, RaisedError) and not any(
+            isinstance(each.expected, ExpectedError) for each in self.allowed
+        ):
+            return self.observed.text_of_any_kind()
         return self.observed.observed_text()
 
     def allowed_texts(self) -> tuple[tuple[str, str], ...]:
