@@ -67,5 +67,5 @@ def test_no_line_is_advised_for_an_error_that_legal_calls_raise(capsys: pytest.C
 
 def test_a_line_is_advised_for_an_error_that_only_forbidden_calls_raise(capsys: pytest.CaptureFixture[str]):
     assert command.main(["check", f"{ENDING}:SaysOneThingRightly"]) == 0
-    line = 'add to classify(): if "the node is not in the graph" in str(error): return Kind.NO_GRAD'
+    line = 'add to classify(): `if "the node is not in the graph" in str(error): return Kind.NO_GRAD`'
     assert line in capsys.readouterr().out

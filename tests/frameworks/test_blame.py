@@ -114,9 +114,9 @@ def test_a_call_that_was_refused_by_an_error_that_nobody_knows_is_a_note(name: s
     assert len(said) == (2 if name == "KnowsNothing" else 1)
     assert "1 call had to raise an error (non-scalar root)" in said[0]
     assert (
-        'add to classify(): if "a cotangent can only be left out for a root of one element" in str(error): ' in said[0]
+        'add to classify(): `if "a cotangent can only be left out for a root of one element" in str(error): ' in said[0]
     )
-    assert said[0].endswith("return Kind.NON_SCALAR_ROOT")
+    assert said[0].endswith("return Kind.NON_SCALAR_ROOT`")
     assert check.exercised["errors/non-scalar-root"] == 1
 
 

@@ -130,7 +130,8 @@ def summed(found: Sequence[Checked]) -> Iterator[Remark]:
     for refusal in errors.refusals:
         if (refusal.type, refusal.message) not in said:
             said.add((refusal.type, refusal.message))
-            text = f"it does not know an error of {refusal.type} ({refusal.message}). {advice(refusal, errors.legal)}"
+            todo = advice(refusal, errors.legal, errors.refusals)
+            text = f"it does not know an error of {refusal.type} ({refusal.message}). {todo}"
             yield Remark(Blame.NOTE, "classify", text)
     slow = sorted((each for each in found if each.seconds > SLOW), key=lambda each: -each.seconds)
     if slow:

@@ -15,7 +15,8 @@ from typing import Any
 
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.observations import Kind, Observation, Raised, undecided_error
-from autograd_conformance.reporting.prose import counted, shortened
+from autograd_conformance.reporting.prose import counted, listed, shortened
+from autograd_conformance.reporting.records.terms import UNKNOWN_ERROR
 from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.tape.refusals import Refusal
 
@@ -69,7 +70,7 @@ class Remarks:
     def lines(self) -> Iterator[str]:
         """Yields the remarks as lines of text for the report."""
         for refusal, count in self.refusals.most_common(SHOWN):
-            yield _of_refusal(refusal, count, self.legal)
+            yield _of_refusal(refusal, count, self)
         for words, count in self.unobserved.most_common(SHOWN):
             yield f"In {counted(count, 'program')} the adapter could not read something, which was not judged: {words}"
         for words, count in self.undecided.most_common(SHOWN):
@@ -103,30 +104,66 @@ def described(error: Raised) -> str:
     return _plain(f"{error.type}: {error.message}")
 
 
-def advice(refusal: Refusal, legal: Collection[Refusal]) -> str:
-    """Returns what to do about an error that `classify` does not know: the line to add, or, if the line would also
-    match one of the errors that `legal` calls raised, why there is none.
+def advice(refusal: Refusal, legal: Collection[Refusal], refusals: Collection[Refusal] = ()) -> str:
+    """Returns what to do about an error that `classify` does not know: the line to add, or why there is none: it would
+    also match one of the errors that `legal` calls raised, or one of the `refusals` that are of another kind.
     """
-    part = _longest_part(refusal)
-    if any(part in each.message if part else each.type == refusal.type for each in legal):
+    possible = tuple(_conditions(refusal))
+    if any(possible[0].matches(each) for each in legal):
         return "Legal calls raise it, too, so that a line of classify() would hide a fault of the framework"
-    known = (
-        f"if {json.dumps(part, ensure_ascii=False)} in str(error)" if part else f"if isinstance(error, {refusal.type})"
-    )
-    return f"If it is the expected error, add to classify(): {known}: return Kind.{refusal.expected.name}"
+    others = [each for each in refusals if each.expected is not refusal.expected]
+    separate = next((each for each in possible if not any(each.matches(other) for other in others)), None)
+    if separate is not None:
+        line = f"if {separate.code}: return Kind.{refusal.expected.name}"
+        return f"If it is the expected error, add to classify(): `{line}`"
+    alike = sorted({each.expected.value for each in others if possible[-1].matches(each)})
+    return f"Its type and message do not separate it from the error expected for {listed(alike)}, so there is no line"
 
 
-def _longest_part(refusal: Refusal) -> str:
-    """Returns the longest part without numbers of the message of an error."""
-    return max(refusal.message.split("#"), key=len).strip()
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition of `classify` on an error: texts that its message contains, and its type if `type` is not empty."""
+
+    texts: tuple[str, ...]
+    type: str = ""
+
+    def matches(self, refusal: Refusal) -> bool:
+        """Whether the condition holds for an error."""
+        return self.type in ("", refusal.type) and all(each in refusal.message for each in self.texts)
+
+    @property
+    def code(self) -> str:
+        """The condition in Python."""
+        of_type = [f"isinstance(error, {self.type})"] if self.type else []
+        return " and ".join(
+            [*of_type, *(f"{json.dumps(each, ensure_ascii=False)} in str(error)" for each in self.texts)]
+        )
 
 
-def _of_refusal(refusal: Refusal, count: int, legal: Collection[Refusal]) -> str:
+def _conditions(refusal: Refusal) -> Iterator[_Condition]:
+    """Yields conditions that hold for an error, the shortest first and the strictest last."""
+    parts = _parts(refusal.message)
+    if parts:
+        yield _Condition((max(parts, key=len),))
+        yield _Condition(parts)
+        yield _Condition((max(parts, key=len),), refusal.type)
+    yield _Condition(parts, refusal.type)
+
+
+def _parts(message: str) -> tuple[str, ...]:
+    """Returns the parts of a message that are the same in each run and that a page shows as they are: without numbers,
+    backticks and white space other than single blanks.
+    """
+    parts = (each.strip() for each in re.split(r"#|`|\s{2,}|[^\S ]", message))
+    return tuple(dict.fromkeys(each for each in parts if any(map(str.isalpha, each))))
+
+
+def _of_refusal(refusal: Refusal, count: int, remarks: Remarks) -> str:
     """Returns the remark on an error that the adapter does not know, with what to do about it."""
-    message = f"{refusal.type}: {shortened(refusal.message, LONGEST)}"
+    message = f"{refusal.type}: {shortened(refusal.message, LONGEST)}".replace("`", "'")
     return (
-        f"{counted(count, 'call')} had to raise an error ({refusal.expected.value}), and raised one that the adapter's "
-        f"classify() does not know, which is accepted: {message} {advice(refusal, legal)}"
+        f"{counted(count, 'call')} had to raise an error ({refusal.expected.value}), and {UNKNOWN_ERROR}, "
+        f"which is accepted: {message}. {advice(refusal, remarks.legal, remarks.refusals)}"
     )
 
 

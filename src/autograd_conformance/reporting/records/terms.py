@@ -62,6 +62,9 @@ INCONCLUSIVE: tuple[InconclusiveVerdict, ...] = get_args(InconclusiveVerdict)
 Budget = Literal["programs", "seconds"]
 """A budget of a run: ``--programs`` or ``--seconds``."""
 
+UNKNOWN_ERROR = "raised one that the adapter's classify() does not know"
+"""Words of each note about an error that the adapter's `classify` does not know."""
+
 LATER = {"later": True}
 """Metadata of a field that was added after the first version of its record; JSON leaves it out if it is empty."""
 

@@ -6,7 +6,8 @@ from autograd_conformance.reporting.analysis.summary import applies, complete, i
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.render.failures import cause_title, failure_counts, severity_name
-from autograd_conformance.reporting.render.markdown import code, prose
+from autograd_conformance.reporting.render.markdown import code, marked, prose
+from autograd_conformance.reporting.render.remarks import few_remarks
 
 CAUSES = 10
 """Maximum number of causes of failures in the summary; of more, only the number is given."""
@@ -20,7 +21,8 @@ def render(report: Report) -> str:
         found += [prose(summary.climb), ""]
     if not complete(report):
         found += [f"> **{prose(incomplete_notice(report))}**", ""]
-    found += [part for note in (*report.notes, *report.remarks) for part in (f"> Note: {prose(note)}", "")]
+    for note in (*report.notes, *few_remarks(report.remarks)):
+        found += [f"> Note: {marked(note, cell=False)}", ""]
     if summary.causes:
         found += [f"{failure_counts(summary.causes)}.", "", "| Severity | Rule or op | Observed |", "|:--|:--|:--|"]
         for cause in summary.causes[:CAUSES]:

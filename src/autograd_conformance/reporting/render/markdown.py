@@ -177,11 +177,11 @@ def code(text: str, cell: bool = False) -> str:
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
-def marked(text: str) -> str:
-    """Writes text for a table cell, in which names of code (in backticks, or such as ``x.grad`` and ``retain_graph``)
-    become inline code.
+def marked(text: str, cell: bool = True) -> str:
+    """Writes text, for a table `cell` or another place, in which names of code (in backticks, or such as ``x.grad`` and
+    ``retain_graph``) become inline code.
     """
-    return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
+    return "".join(code(piece, cell) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
 
 
 def in_html(text: str) -> str:

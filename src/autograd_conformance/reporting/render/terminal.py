@@ -36,6 +36,7 @@ from autograd_conformance.reporting.records.records import LONGEST, Report
 from autograd_conformance.reporting.records.terms import Conclusion, Verdict
 from autograd_conformance.reporting.render.failures import print_failures
 from autograd_conformance.reporting.render.issue import paths
+from autograd_conformance.reporting.render.remarks import few_remarks
 
 HEADLINES: dict[Conclusion, str] = {
     "conformant": "bold green",
@@ -110,7 +111,7 @@ def print_summary(
         console.print()
     _print_lines(console, _rules(summary, in_full))
     _print_lines(console, _known(summary))
-    remarks = (_fact("note", remark) for remark in report.remarks)
+    remarks = (_fact("note", remark) for remark in few_remarks(report.remarks))
     facts = remarks, _ops(report, summary), _claims(report) if articles else (), _run(report, summary)
     _print_lines(console, chain.from_iterable(facts), after=False)
 
