@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.plugin.replay import replay
+from autograd_conformance.plugin.replay import read, replay
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Attrs, Ref
@@ -164,6 +164,26 @@ def test_a_program_is_run_from_its_text(tmp_path: Path):
     assert seen.code == 1 and "Observed: returned with another gradient" in seen.output
     assert "program-1.json: still failing (gradients/op)" in seen.output
     assert run(tmp_path, f"--program={text}").code == 0
+
+
+class Single(Tiny):
+    """A framework without float64."""
+
+    dtypes = ("float32",)
+
+
+def test_numbers_without_a_dtype_have_one_that_the_framework_has(tmp_path: Path):
+    seen = run(tmp_path, "--program=a = leaf [1, 2]; b = sin a; backward b with [1, 1]", framework=f"{__name__}:Single")
+    assert seen.code == 0
+    assert seen.output.count("lacks float64, so numbers without a dtype are float32\n") == 1
+    program, _ = read(tmp_path / "replay" / "program-1.json")
+    assert program == parse("a = leaf f32 [1, 2]; b = sin a; backward b with f32 [1, 1]", VOCABULARY)
+
+
+def test_a_dtype_that_is_written_stays_and_the_error_says_how_to_write_another(tmp_path: Path):
+    seen = run(tmp_path, "--program=a = leaf f64 [1, 2]; b = sin a", framework=f"{__name__}:Single")
+    assert seen.code == 4 and "lacks float64; write f32 for float32, as in a = leaf f32 [1, 2]" in seen.output
+    assert "numbers without a dtype" not in seen.output
 
 
 @pytest.mark.parametrize(("options", "said"), [(["--program=a = leef 1"], "--program: statement 1"), ([], "--replay=")])

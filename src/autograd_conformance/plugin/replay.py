@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import pytest
-
 from autograd_conformance.checking.check import RuleViolated, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.unsupported import unsupported_by
@@ -21,12 +19,13 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.plugin.program_files import ProgramFile, adapt
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
-from autograd_conformance.programs.formats.parser import parse
+from autograd_conformance.programs.formats.parser import LONG
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
@@ -109,14 +108,14 @@ RESULTS = "results"
 """Name of the file with the exit codes of the files that a child process has replayed so far."""
 
 
-def replayed_all(files: Mapping[Path, bool], session: Session, folder: Path) -> int:
-    """Replays files one after the other in this process; returns the highest exit code. The value is True for a file
-    whose failure is not printed. The exit code of each file is written to `folder`, in case that a later one ends the
-    process.
+def replayed_all(files: Mapping[Path, ProgramFile], session: Session, folder: Path) -> int:
+    """Replays files one after the other in this process; returns the highest exit code. The exit code of each file is
+    written to `folder`, in case that a later one ends the process.
     """
     codes = []
-    for path, brief in files.items():
-        codes.append(replayed(path, session, folder, brief))
+    for path, file in files.items():
+        adapt(path, file, session.framework)
+        codes.append(replayed(path, session, folder, file.brief))
         (folder / RESULTS).write_text(" ".join(map(str, codes)), encoding="ascii")
         sys.stdout.flush()  # the next file may end the process
     return max(codes)
@@ -131,33 +130,6 @@ def _ended(path: Path, program: Program, how: str) -> int:
     """Prints a program that ended the process in which it ran, and how; returns the exit code."""
     print("\n".join(["The program:", "", *code(program, None), ""]))
     return _say(path, "still failing", how)
-
-
-def files_of(given: Sequence[str], programs: Sequence[str], report: Path) -> dict[Path, bool]:
-    """Returns the program files to replay: given files, those in given folders, and one written to the folder of the
-    report for each program in the suite's notation. The value is True for a file of a folder, whose failure is not
-    printed.
-
-    Raises `pytest.UsageError` if a folder has no such file, or a text is no program.
-    """
-    files: dict[Path, bool] = {}
-    for name in map(Path, given):
-        inside = sorted(name.glob("*.json")) if name.is_dir() else []
-        if name.is_dir() and not inside:
-            raise pytest.UsageError(f"--replay={name}: the folder has no program files (*.json)")
-        files |= dict.fromkeys(inside, True) if inside else {name: False}
-    for number, text_ in enumerate(programs, 1):
-        try:
-            form = codec.to_json(parse(text_, VOCABULARY))
-            path = report / "replay" / f"program-{number}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(form, indent=1) + "\n", encoding="utf-8")
-        except MalformedProgram as error:
-            raise pytest.UsageError(f"--program: {error}") from None
-        except OSError as error:
-            raise pytest.UsageError(f"--program: {error.filename}: {error.strerror}") from None
-        files[path] = False
-    return files
 
 
 def replayed(path: Path, session: Session, folder: Path, brief: bool = False) -> int:
@@ -237,12 +209,19 @@ def _unsupported(program: Program, target: Target) -> Replayed | None:
         return Replayed("cannot run", "the program has no instructions")
     missing = sorted(unsupported_by(program, target))
     if missing:
-        return Replayed("cannot run", f"{target.name} lacks {', '.join(missing)}")
+        return Replayed("cannot run", f"{target.name} lacks {', '.join(missing)}{_another_dtype(missing, target)}")
     try:
         Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
         return Replayed("cannot run", f"the program is not well-formed: {type(error).__name__}: {error}")
     return None
+
+
+def _another_dtype(missing: Sequence[str], target: Target) -> str:
+    """Returns how to write a dtype that the framework has, in a clause, if it lacks a dtype of a program."""
+    there = [f"{short} for {long}" for short, long in LONG.items() if long in target.dtypes]
+    lacks_dtype = not {*missing}.isdisjoint(LONG.values())
+    return f"; write {there[0]}, as in a = leaf {there[0][:3]} [1, 2]" if lacks_dtype and there else ""
 
 
 def _alone(

@@ -23,6 +23,7 @@ from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.package.internals import problems
 from autograd_conformance.package.places import PLUGIN
 from autograd_conformance.plugin import pytest_internals, replay
+from autograd_conformance.plugin.program_files import ProgramFile, files_of
 from autograd_conformance.plugin.pytest_internals import configure, unconfigure
 from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end_stopped
 from autograd_conformance.plugin.stash import BEGAN, SESSION
@@ -53,7 +54,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if option.collectonly:
         return None
     if option.replay or option.program:
-        return _replay(config, replay.files_of(option.replay, option.program, Path(option.report).expanduser()))
+        return _replay(config, files_of(option.replay, option.program, Path(option.report).expanduser()))
     config.stash[BEGAN] = began()
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
@@ -86,12 +87,12 @@ def _watchdog(config: pytest.Config) -> float:
     return watchdog(option.patience, bool(served))
 
 
-def _replay(config: pytest.Config, files: Mapping[Path, bool]) -> int:
+def _replay(config: pytest.Config, files: Mapping[Path, ProgramFile]) -> int:
     """Replays program files, in a separate process if possible, and in a new one after a program that ends it; returns
-    the highest exit code. The value is True for a file whose failure is not printed.
+    the highest exit code.
     """
 
-    def main(files: Mapping[Path, bool], folder: Path) -> int:
+    def main(files: Mapping[Path, ProgramFile], folder: Path) -> int:
         configure(config)
         return replay.replayed_all(files, config.stash[SESSION], folder)
 

@@ -33,7 +33,10 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.validation import MalformedProgram, Vocabulary, validate
 
-_LONG = {"f32": "float32", "f64": "float64"}
+UNWRITTEN = "float64"
+"""The dtype of numbers for which a text has none."""
+LONG = {"f32": "float32", "f64": "float64"}
+"""The dtypes, by their short names in a text."""
 _NAMED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _MARKED = {f"#{name}": value for name, value in _NAMED.items()}
 _FLAGS = {"None": None, "True": True, "False": False}
@@ -42,15 +45,17 @@ _NOTATION: dict[str, Notation] = {row.notation: row.notation for row in INSTRUCT
 _KINDS: dict[str, type[Instruction]] = {row.notation: kind for kind, row in INSTRUCTIONS.items() if row.notation}
 
 
-def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """Returns the program that a text describes; raises `MalformedProgram`, which names the statement."""
+def parse(text: str, vocabulary: Vocabulary | None = None, dtype: str = UNWRITTEN) -> Program:
+    """Returns the program that a text describes, with a `dtype` for the numbers that have none; raises
+    `MalformedProgram`, which names the statement.
+    """
     steps: list[Instruction] = []
     under: list[Modes] = []
     known: dict[str, Ref] = {}
     for number, raw in enumerate((line for part in text.splitlines() for line in _statements(part)), 1):
         modes, statement = _modes(raw)
         try:
-            step, made = _statement(statement, known)
+            step, made = _statement(statement, known, dtype)
         except (ValueError, KeyError, SyntaxError, TypeError, OverflowError) as error:
             detail = f"unknown value {error}" if isinstance(error, KeyError) else str(error)
             raise MalformedProgram(f"statement {number}, {raw!r}: {detail}") from None
@@ -74,26 +79,26 @@ def _modes(text: str) -> tuple[Modes, str]:
     return tuple(modes), text
 
 
-def _statement(text: str, known: Known) -> tuple[Instruction, list[str]]:
+def _statement(text: str, known: Known, dtype: str) -> tuple[Instruction, list[str]]:
     head, equals, tail = text.partition(" = ")
     made = [n.strip() for n in head.split(",")] if equals else []
     word, _, rest = (tail if equals else text).strip().partition(" ")
-    return _instruction(word, rest.strip(), len(made), known), made
+    return _instruction(word, rest.strip(), len(made), known, dtype), made
 
 
-def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
+def _instruction(word: str, rest: str, made: int, known: Known, dtype: str) -> Instruction:
     match _NOTATION.get(word):
         case None:
             args, attrs = _read_operands(rest, known)
             return Apply(word, args, attrs, max(1, made))
         case "leaf":
-            return Leaf(_read_literal(rest.removesuffix(" const").strip()), not rest.endswith(" const"))
+            return Leaf(_read_literal(rest.removesuffix(" const").strip(), dtype), not rest.endswith(" const"))
         case "write":
             return _read_write(rest, known)
         case "backward":
-            return _read_backward(rest, known)
+            return _read_backward(rest, known, dtype)
         case "grad":
-            return _read_grad(rest, known)
+            return _read_grad(rest, known, dtype)
         case "hook":
             return _read_hook(rest, known)
         case "assign":
@@ -161,16 +166,17 @@ def _read_leaves(text: str, known: Known) -> tuple[tuple[Ref, ...], str, str]:
     return tuple(known[n] for n in (*leaves, last)), word, rest
 
 
-def _read_backward(text: str, known: Known) -> Backward:
+def _read_backward(text: str, known: Known, dtype: str) -> Backward:
     text, flags = _read_flags(text, ("retain", "create"))
     head, _, given = text.partition(" with ")
     head, restricted, listed = head.partition(" inputs ")
     roots = _listed(head, known)
     inputs = None if not restricted else () if listed.strip() == "none" else _listed(listed, known)
-    return Backward(roots, _cotangents(given, len(roots)), flags.get("retain"), bool(flags.get("create")), inputs)
+    cotangents = _cotangents(given, len(roots), dtype)
+    return Backward(roots, cotangents, flags.get("retain"), bool(flags.get("create")), inputs)
 
 
-def _read_grad(text: str, known: Known) -> Grad:
+def _read_grad(text: str, known: Known, dtype: str) -> Grad:
     text, flags = _read_flags(text, ("retain", "create", "unused", "materialize"))
     head, _, given = text.partition(" with ")
     head, _, inputs = head.partition(" wrt ")
@@ -178,7 +184,7 @@ def _read_grad(text: str, known: Known) -> Grad:
     return Grad(
         roots,
         _listed(inputs, known),
-        _cotangents(given, len(roots)),
+        _cotangents(given, len(roots), dtype),
         flags.get("retain"),
         bool(flags.get("create")),
         flags.get("unused"),
@@ -197,8 +203,8 @@ def _read_flags(text: str, words: tuple[str, ...]) -> tuple[str, dict[str, bool 
     return text, flags
 
 
-def _cotangents(text: str, roots: int) -> tuple[Literal | None, ...]:
-    return tuple(None if p == "none" else _read_literal(p) for p in _split(text)) if text else (None,) * roots
+def _cotangents(text: str, roots: int, dtype: str) -> tuple[Literal | None, ...]:
+    return tuple(None if p == "none" else _read_literal(p, dtype) for p in _split(text)) if text else (None,) * roots
 
 
 def _read_hook(text: str, known: Known) -> Hook:
@@ -222,10 +228,10 @@ def _split(text: str, at: str = ",") -> list[str]:
     return [p.strip() for p in pieces]
 
 
-def _read_literal(text: str) -> Literal:
+def _read_literal(text: str, dtype: str) -> Literal:
     found = re.fullmatch(r"(f32 |f64 )?\s*(\([\d, ]*\) )?\s*(.*)", text.strip())
     assert found
-    dtype = _LONG[(found[1] or "f64").strip()]
+    dtype = LONG[found[1].strip()] if found[1] else dtype
     nested = _evaluate(found[3])
     flat: list[float] = []
     shape = _flatten(nested, flat)
