@@ -251,8 +251,11 @@ def test_a_new_adapter_of_another_framework_has_all_methods(
 
 
 @pytest.mark.parametrize("name", ["numpy-like:math", "torch-like:math"])
-def test_a_framework_without_the_interface_that_was_named_is_refused(name: str, tmp_path: Path):
+def test_a_framework_without_the_interface_that_was_named_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     assert command.main(["new-adapter", name, "--folder", str(tmp_path)]) == 10
+    assert "autograd-conformance new-adapter NAME --module math\n" in capsys.readouterr().out
     assert not [*tmp_path.iterdir()]
 
 
@@ -265,7 +268,21 @@ def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[s
     words = ["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]
     assert command.main(words) == 0
     assert command.main(words) == 4
-    assert "is there already; nothing was written" in capsys.readouterr().err
+    assert "is there already; nothing was written; name another --folder" in capsys.readouterr().err
+
+
+def test_a_second_adapter_leaves_the_workflow_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["--module", "math", "--folder", str(tmp_path)]
+    assert command.main(["new-adapter", "thing", *words]) == 0
+    workflow = tmp_path / ".github" / "workflows" / "conformance.yml"
+    text = workflow.read_text()
+    assert "Left as it was" not in capsys.readouterr().out
+    assert command.main(["new-adapter", "other", *words]) == 0
+    said = capsys.readouterr().out
+    assert f"Left as it was: {workflow}" in said
+    assert "add: autograd-conformance --framework other_adapter:Other --known other.toml" in said
+    assert workflow.read_text() == text and "thing_adapter:Thing --known thing.toml" in text
+    assert (tmp_path / "other_adapter.py").exists() and (tmp_path / "other.toml").exists()
 
 
 def test_what_a_framework_in_another_process_lacks_is_found_without_reasons():

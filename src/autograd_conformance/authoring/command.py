@@ -175,17 +175,20 @@ def _new_adapter(given: str, module: str | None, python: str | None, folder: Pat
     tried = [_probed(each, module, python) for each in ([like] if like else LIKE)]
     probed = next((each for each in tried if isinstance(each, Probed)), None)
     if probed is None and like:
-        raise tried[0]  # type: ignore[misc]
-    paths = new_adapter.write(folder, new_adapter.files(name, module, probed))
+        hint = f"to write one with all methods: autograd-conformance new-adapter NAME --module {module}"
+        raise AdapterError(f"{tried[0]}; {hint}")
+    written = new_adapter.write(folder, new_adapter.files(name, module, probed))
     if probed is None:
         print(f"{name} needs an adapter with all methods:")
         print("\n".join(f"    {str(each).partition(' raised ')[2] or each}" for each in tried))
         print("Written:")
     else:
         print(f"{name} is {probed.like} ({probed.there}), so its adapter is a few lines. Written:")
-    print("\n".join(f"    {path}" for path in paths))
+    print("\n".join(f"    {path}" for path in written.new))
+    for path in written.left:
+        print(f"Left as it was: {path}; to run this adapter there, too, add: {new_adapter.run_of(name)}")
     here = f" --framework-python {shlex.quote(python)}" if python else ""
-    print(f"Next: autograd-conformance check {paths[0].stem}:{new_adapter.kind_of(name)}{here}")
+    print(f"Next: autograd-conformance check {written.new[0].stem}:{new_adapter.kind_of(name)}{here}")
     return Exit.PASSED
 
 

@@ -183,6 +183,9 @@ KNOWN = """# Known differences of {name} from the rules. Each entry has a rule, 
 # witness = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
 """
 
+WORKFLOW_PATH = ".github/workflows/conformance.yml"
+"""The path of the workflow in the folder."""
+
 WORKFLOW = """# Runs the autograd conformance suite for every change.
 name: autograd conformance
 on: [push, pull_request]
@@ -195,7 +198,7 @@ jobs:
         with:
           python-version: "3.12"
       - run: pip install . "autograd-conformance @ git+{repository}"
-      - run: autograd-conformance --framework {file}:{kind} --known {name}.toml --report conformance
+      - run: {run} --report conformance
       - uses: actions/upload-artifact@v4
         if: always()
         with:
@@ -210,7 +213,7 @@ def files(name: str, module: str, probed: Probed | None) -> Mapping[str, str]:
     """
     fields = {
         "name": name, "module": module, "package": module.partition(".")[0], "kind": kind_of(name),
-        "file": f"{_identifier(name)}_adapter", "repository": repository(), "imports": _imports(module),
+        "file": _file(name), "run": run_of(name), "repository": repository(), "imports": _imports(module),
     }  # fmt: skip
     if probed is None:
         adapter, findings = OWN.format(**fields), {}
@@ -221,7 +224,7 @@ def files(name: str, module: str, probed: Probed | None) -> Mapping[str, str]:
         f"{fields['file']}.py": adapter,
         f"{name}.toml": KNOWN.format(**fields),
         **findings,
-        ".github/workflows/conformance.yml": WORKFLOW.format(**fields),
+        WORKFLOW_PATH: WORKFLOW.format(**fields),
     }
 
 
@@ -256,22 +259,41 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, WIDTH - 6, subsequent_indent="    ")
 
 
+def run_of(name: str) -> str:
+    """Returns the command that runs the suites with the adapter."""
+    return f"autograd-conformance --framework {_file(name)}:{kind_of(name)} --known {name}.toml"
+
+
 def kind_of(name: str) -> str:
     """Returns the name of the adapter's class."""
     return "".join(part.title() for part in re.split(r"\W|_", name) if part)
 
 
-def write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Writes files that are not there yet, and returns their paths. Raises `FileExistsError` before it writes any."""
-    paths = [folder / path for path in texts]
-    for path in paths:
-        if path.exists():
-            raise FileExistsError(f"{path} is there already; nothing was written")
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return paths
+@dataclass(frozen=True)
+class Written:
+    """The paths of the files of an adapter."""
+
+    new: tuple[Path, ...]
+    """The files that were written, the adapter first."""
+    left: tuple[Path, ...]
+    """The files that were there already and stay as they are: the workflow, which another adapter may have."""
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name).lower()
+def write(folder: Path, texts: Mapping[str, str]) -> Written:
+    """Writes files that are not there yet. Raises `FileExistsError` before it writes any, if another file than the
+    workflow is there already.
+    """
+    there = [path for path in texts if (folder / path).exists()]
+    for path in there:
+        if path != WORKFLOW_PATH:
+            raise FileExistsError(f"{folder / path} is there already; nothing was written; name another --folder")
+    new = [path for path in texts if path not in there]
+    for path in new:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(texts[path], encoding="utf-8")
+    return Written(tuple(folder / path for path in new), tuple(folder / path for path in there))
+
+
+def _file(name: str) -> str:
+    """Returns the name of the adapter's module."""
+    return re.sub(r"\W", "_", name).lower() + "_adapter"
