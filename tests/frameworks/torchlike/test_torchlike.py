@@ -321,7 +321,7 @@ def test_a_module_that_is_not_there_is_named():
 def test_a_module_without_tensors_is_refused_with_the_reason():
     with pytest.raises(AdapterError, match="math has no tensors as PyTorch has them") as caught:
         load("torch-like:math")
-    assert "float32: AttributeError: module 'math' has no attribute 'tensor'" in str(caught.value)
+    assert "(math.tensor: there is none; math.Tensor: there is none)" in str(caught.value)
     assert str(caught.value).endswith("it needs an adapter")
 
 
@@ -331,7 +331,72 @@ def test_a_module_whose_tensor_is_no_function_is_refused_with_the_reason(monkeyp
     monkeypatch.setitem(sys.modules, "with_a_module", module)
     with pytest.raises(AdapterError, match="with_a_module has no tensors as PyTorch has them") as caught:
         load("torch-like:with_a_module")
-    assert "float64: TypeError: 'module' object is not callable" in str(caught.value)
+    assert "(with_a_module.tensor: it is a module, not a function; with_a_module.Tensor: there" in str(caught.value)
+
+
+def _random(*shape: Any, **flags: Any) -> torch.Tensor:
+    return torch.randn(*map(int, shape), **flags)
+
+
+def _class(data: Any, requires_grad: bool = False) -> torch.Tensor:
+    """Makes a tensor without a copy, of the array's dtype, which it does not take."""
+    made = torch.from_numpy(data) if isinstance(data, np.ndarray) else torch.tensor(data)
+    return made.requires_grad_(requires_grad)
+
+
+@pytest.fixture(params=["module", "random", "no dtype"])
+def with_a_class(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TorchLike:
+    """Returns a framework with leaves made by its class `Tensor` alone, which has all else of PyTorch."""
+    module = ModuleType("with_a_class")
+    module.__getattr__ = partial_module.__getattr__  # type: ignore[method-assign]
+    module.tensor = ModuleType("with_a_class.tensor") if request.param == "module" else _random  # type: ignore[attr-defined]
+    module.Tensor = _class if request.param == "no dtype" else torch.tensor  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "with_a_class", module)
+    monkeypatch.setattr(adapters, "search", lambda adapter: Findings("with_a_class", "1"))
+    return TorchLike("with_a_class")
+
+
+def test_leaves_are_made_by_the_class_where_the_function_makes_none(with_a_class: TorchLike):
+    program = parse("a = leaf f32 [1, 2]; b = leaf (0,) []; write a zero_; c = exp a", VOCABULARY)
+    data = np.ones(2, np.float32)
+    leaf = with_a_class.leaf(data, False)
+    leaf.zero_()
+    assert with_a_class.maker.name == "Tensor" and data.tolist() == [1, 1]
+    printed = code(program, with_a_class.dialect)
+    assert printed[0].startswith("a = torch.Tensor(numpy.array([1.0, 2.0], dtype='float32')")
+    target = InProcess(with_a_class)
+    for one, two in zip(target.observe(program), target.observe_printed(program), strict=True):
+        assert type(one.outcome) is type(two.outcome)
+    values = target.observe_printed(program)[0].outcome.values  # type: ignore[union-attr]
+    assert (values[0].dtype, values[0].value.tolist()) == ("float32", [1.0, 2.0])
+
+
+def test_a_class_is_not_used_where_the_function_is_right():
+    assert load("torch-like:torch").maker.name == "tensor"  # type: ignore[attr-defined]
+
+
+def test_a_function_that_makes_other_numbers_is_named(monkeypatch: pytest.MonkeyPatch):
+    module = ModuleType("with_zeros")
+    module.Tensor = lambda data, requires_grad=False: torch.zeros(2, requires_grad=requires_grad)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "with_zeros", module)
+    with pytest.raises(AdapterError, match="a tensor with elements"):
+        load("torch-like:with_zeros")
+
+
+@pytest.mark.parametrize("capability", [*SMALLEST], ids=lambda each: each.name)
+def test_a_capability_is_tried_where_no_gradient_and_no_value_can_be_read(capability: Capability):
+    class Unreadable(Torch):
+        """Gradients and values of no leaf can be read."""
+
+        def gradient(self, leaf: Any) -> Any:
+            raise RuntimeError("no gradient")
+
+    assert missing_capability(Unreadable(), capability) in (None, *missing_words())
+
+
+def missing_words() -> set[str | None]:
+    """Returns the reasons that programs have."""
+    return {each.lacks for each in SMALLEST.values()} | {"RuntimeError: no gradient"}
 
 
 def test_a_subclass_names_its_module():

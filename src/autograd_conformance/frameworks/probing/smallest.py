@@ -61,7 +61,7 @@ def _same_grad_object(seen: Observation) -> bool:
 
 def _not_added(seen: Observation) -> bool:
     """Whether the second call left the gradient as it was: the graph is gone without a word."""
-    first, second = (next(iter(seen[at].gradients.values())) for at in (2, 3))
+    first, second = (next(iter(seen[at].gradients.values()), None) for at in (2, 3))
     return None not in (first, second) and bool((first.value == second.value).all())  # type: ignore[union-attr]
 
 
@@ -75,8 +75,8 @@ def _dtype(name: str) -> Callable[[Observation], bool]:
 
 
 def _written_through(seen: Observation) -> bool:
-    base = next(iter(seen[-1].values.values()))
-    return bool(base.value[0] != 1.0)
+    base = next(iter(seen[-1].values.values()), None)
+    return base is not None and bool(base.value[0] != 1.0)
 
 
 def _shares(seen: Observation) -> bool:

@@ -17,7 +17,8 @@ from autograd_conformance.frameworks.torchlike.code import Code
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, read
-from autograd_conformance.frameworks.torchlike.interface import Tensor, TorchInterface
+from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor, TorchInterface
+from autograd_conformance.frameworks.torchlike.leaves import Unusable, find_maker, printed_with
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
@@ -26,7 +27,6 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
@@ -76,13 +76,15 @@ class TorchLike(TorchInterface):
         self.dialect = dialect(
             prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
         )
-        if isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
+        self._find_maker()
+        if self.maker is not TENSOR:
+            self.dialect = printed_with(self.maker, self.dialect)
+        elif isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
             empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
         if not any(hasattr(self.torch, dtype) for dtype in DTYPES):
             has_libtorch = hasattr(sys.modules.get("torch"), DTYPES[0])
             self.dialect = (_with_dtypes_of_libtorch if has_libtorch else _with_dtypes_of_arrays)(self.dialect)
-        self._require_leaves()
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -93,16 +95,17 @@ class TorchLike(TorchInterface):
         self.findings = read(Path(path or self.path)) if path or self.path else search(self)
         self._claim(self.findings)
 
-    def _require_leaves(self) -> None:
-        """Raises `ValueError`, with the reason, if no leaf of any dtype can be made as PyTorch makes it."""
-        whys = {dtype: attempt(self.leaf, np.ones(2, dtype), True) for dtype in DTYPES}
-        raised = {dtype: why.error for dtype, why in whys.items() if isinstance(why, Raised)}
-        if len(raised) == len(DTYPES):
-            self._refuse({dtype: f"{type_of(error)}: {message(error)}" for dtype, error in raised.items()})
+    def _find_maker(self) -> None:
+        """Finds the call that makes leaves. Raises `ValueError`, with the reasons, if none makes any."""
+        match find_maker(self):
+            case Unusable(whys):
+                self._refuse(whys)
+            case maker:
+                self.maker = maker
 
     def _refuse(self, whys: Mapping[str, str]) -> NoReturn:
-        """Raises `ValueError`, which says for each dtype why it has no tensors as PyTorch has them."""
-        text = "; ".join(f"{dtype}: {why}" for dtype, why in whys.items())
+        """Raises `ValueError`, which says for each call or dtype why it has no tensors as PyTorch has them."""
+        text = "; ".join(f"{name}: {why}" for name, why in whys.items())
         raise ValueError(f"{self.name} has no tensors as PyTorch has them ({text}); it needs an adapter")
 
     def _first_way(self, capability: Capability, attribute: str, ways: Sequence[Callable[[Any], Any]]) -> Any:

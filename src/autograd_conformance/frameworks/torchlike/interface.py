@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -18,6 +19,20 @@ Tensor = Any
 """A tensor of the framework."""
 
 
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """A call that makes a tensor from an array."""
+
+    name: str
+    """The name of the function or class in the framework's module."""
+    takes_dtype: bool = True
+    """Whether it takes a dtype; else its tensors have the dtype of the array."""
+
+
+TENSOR = Maker("tensor")
+"""PyTorch's usual call."""
+
+
 class TorchInterface(Adapter):
     """Calls a framework as PyTorch is called. Each instruction is one call of the public interface; an argument that a
     program does not give is left out.
@@ -27,6 +42,8 @@ class TorchInterface(Adapter):
     """The framework's module, with the names of `torch`."""
     code: Code
     """The functions of ops and in-place ops."""
+    maker: Maker = TENSOR
+    """The call that makes leaves."""
     usual: Any
     """The default dtype of the framework, before a program changes it."""
 
@@ -55,8 +72,9 @@ class TorchInterface(Adapter):
         name = data.dtype.name
         dtype = getattr(self.torch, name, None)
         dtype = dtype or getattr(sys.modules.get("torch"), name, None)  # of bindings of libtorch, which have none
-        flags = {} if dtype is None else {"dtype": dtype}
-        return self.torch.tensor(data, **flags, requires_grad=requires_grad)
+        flags = {} if dtype is None or not self.maker.takes_dtype else {"dtype": dtype}
+        given = data if self.maker is TENSOR else np.array(data, copy=True)  # a class may keep the array itself
+        return getattr(self.torch, self.maker.name)(given, **flags, requires_grad=requires_grad)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         """Returns a tensor with the array's dtype."""

@@ -1,0 +1,81 @@
+"""The call that makes a tensor from an array: `torch.tensor`, or the class `torch.Tensor` where only that works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.torchlike.interface import TENSOR, Maker, TorchInterface
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.foreign.text import message, type_of
+from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.own_numpy import np
+
+MAKERS = (TENSOR, Maker("Tensor"), Maker("Tensor", takes_dtype=False))
+"""The calls that are tried, the usual one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """No call makes a leaf."""
+
+    whys: dict[str, str]
+    """The reason for each call, by the name of what is called."""
+
+
+def find_maker(adapter: TorchInterface) -> Maker | Unusable:
+    """Returns the first call that makes a right leaf of some dtype. If none does, it returns the usual one if that
+    makes a leaf at all, since a wrong one is judged; else it returns the reasons.
+    """
+    whys: dict[str, str] = {}
+    for maker in MAKERS:
+        adapter.maker = maker
+        reasons = [_why_wrong(adapter, dtype) for dtype in DTYPES]
+        if None in reasons:
+            return maker
+        whys[f"{adapter.name}.{maker.name}"] = reasons[-1] or ""
+    adapter.maker = TENSOR
+    made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in DTYPES]
+    return Unusable(whys) if all(isinstance(each, Raised) for each in made) else TENSOR
+
+
+def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
+    """Returns why the adapter's call makes no right leaf of a dtype, in plain words; None if it makes one."""
+    called = getattr(adapter.torch, adapter.maker.name, None)
+    if called is None or isinstance(called, ModuleType):
+        return "there is none" if called is None else "it is a module, not a function"
+    data = np.asarray([1.5, -2.0], dtype)
+    leaf = attempt(adapter.leaf, data, True)
+    if isinstance(leaf, Raised):
+        return f"it takes no array with requires_grad=True ({_described(leaf)})"
+    for what, read, due in (
+        ("elements", lambda: adapter.read(leaf).tolist(), data.tolist()),
+        ("dtype", lambda: adapter.dtype(leaf), dtype),
+        ("requires_grad", lambda: adapter.requires_grad(leaf), True),
+    ):
+        found = attempt(read)
+        if isinstance(found, Raised):
+            return f"the {what} of its tensor cannot be read ({_described(found)})"
+        if found != due:
+            return f"from the {dtype} array {data.tolist()} it makes a tensor with {what} {found}"
+    return None
+
+
+def _described(raised: Raised) -> str:
+    first = message(raised.error).strip().partition("\n")[0]
+    return f"{type_of(raised.error)}: {first}".rstrip(" :")
+
+
+def printed_with(maker: Maker, dialect: Dialect) -> Dialect:
+    """Returns a dialect whose leaves are made by a call."""
+    if maker is TENSOR:
+        return dialect
+    dtype = ", dtype=torch.{dtype}" if maker.takes_dtype else ""
+    before, after = f"torch.{maker.name}(numpy.", f", dtype='{{dtype}}'){dtype}{{flags}})"
+    return replace(
+        dialect,
+        prelude=f"import numpy\n{dialect.prelude}",
+        tensor=f"{before}array({{data}}{after}",
+        empty=f"{before}zeros({{shape}}{after}",
+    )
