@@ -44,6 +44,7 @@ def _strategy(write: Callable[..., None], tracked: bool) -> Callable[..., Progra
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
         b = Draft(Choices(draw), tracked=tracked)
+        b.actions.varies = tracked
         b.begin()
         write(b, *args)
         return b.drawn()

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
+    Apply,
     AssignGrad,
     Attrs,
     Backward,
@@ -19,6 +20,7 @@ from autograd_conformance.programs.language import (
     Grad,
     Groups,
     Hook,
+    InPlace,
     Literal,
     Optimizer,
     ReadGrad,
@@ -47,6 +49,11 @@ class Actions:
     zero cotangent hides every error.
     """
 
+    varies = False
+    """Whether backward calls now and then get an option that the situation did not ask for. Pairs of programs that have
+    to agree, and training loops, need the calls that they ask for.
+    """
+
     def __init__(self, script: Script, choices: Choices, operands: Operands, ops: Ops) -> None:
         self._script, self._choices, self._operands, self._ops = script, choices, operands, ops
 
@@ -67,10 +74,32 @@ class Actions:
         inputs: Sequence[Ref] | None = None,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
-        """Adds a backward call with any of its options. Cotangents are drawn if none are given."""
+        """Adds a backward call with any of its options. Cotangents are drawn if none are given. Now and then the call
+        gets an option that the situation did not ask for: create_graph, or inputs.
+        """
         roots, retain, cotangents = self._supported(roots, retain, cotangents)
+        create = create or (self._may_create and self._choices.rarely("created"))
+        if inputs is None and self._may_restrict and self._choices.rarely("restricted"):
+            leaves = [leaf for leaf in self._script.leaves if self._script.requires(leaf)]
+            inputs = [leaf for leaf in leaves if self._choices.coin()] or leaves
         call = self.backward_call(roots, cotangents, retain, create)
         self._script.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
+
+    @property
+    def _may_create(self) -> bool:
+        """Whether a call may create a graph of its gradients that nobody asked for: each op so far has a second
+        derivative.
+        """
+        needs = Capability.IMPERATIVE, Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES
+        if not self.varies or not self._can(*needs):
+            return False
+        ops = {step.op for step in self._script.reference.steps if isinstance(step, (Apply, InPlace))}
+        return ops.isdisjoint(self._script.alphabet.first_order_only)
+
+    @property
+    def _may_restrict(self) -> bool:
+        """Whether a call may be restricted to some leaves that nobody asked for."""
+        return self.varies and self._can(Capability.IMPERATIVE, Capability.INPUTS)
 
     def backward_call(
         self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False

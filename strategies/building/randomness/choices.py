@@ -21,14 +21,14 @@ COIN = st.booleans()
 RETAIN = (None, True, False, True)
 """Values of the argument `retain_graph`, drawn evenly, so that half of the draws give True."""
 
-Rarity = Literal["beside", "mixed", "default"]
+Rarity = Literal["beside", "mixed", "default", "created", "restricted"]
 """Names of rare features: "beside" (the second operand is a view of the first), "mixed" (operands of several dtypes),
-"default" (another default dtype).
+"default" (another default dtype), "created" (a backward call with create_graph), "restricted" (one with inputs).
 """
 
-RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12}
-"""For each rare feature, one in this many ops or programs has it. Hypothesis treats ranges of up to 10 numbers as
-alternatives.
+RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12, "created": 16, "restricted": 16}
+"""For each rare feature, one in this many ops, calls or programs has it. Hypothesis treats ranges of up to 10 numbers
+as alternatives.
 """
 
 
