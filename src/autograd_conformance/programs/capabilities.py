@@ -117,7 +117,8 @@ class Traits:
     `.grad` until it is cleared."""
 
     distinct_roots: bool = False
-    """Whether a call refuses a root that is listed twice (PaddlePaddle). PyTorch counts such a root twice."""
+    """Whether a call refuses a root that is listed twice (PaddlePaddle), or cannot express it. PyTorch counts such a
+    root twice."""
     copies: bool = False
     """Whether assigning to `.grad` copies the tensor without its history (PaddlePaddle). PyTorch stores the assigned
     tensor itself."""
