@@ -18,8 +18,8 @@ GROUPS: dict[str, dict[C, str]] = {
     "Calling backward": {
         C.IMPERATIVE: "`root.backward()` or a similar call leaves a gradient in each leaf on which the root depends.",
         C.ACCUMULATES: "A call adds to a leaf's gradient; without this claim, it has to replace the gradient.",
-        C.MULTIPLE_ROOTS: "One call takes several roots, and traverses shared parts of their graphs once. A root may be "
-        "listed twice, and then counts twice; a framework that refuses that, or whose interface cannot express it, "
+        C.MULTIPLE_ROOTS: "One call takes several roots, and traverses shared parts of their graphs once. A root may "
+        "be listed twice, and then counts twice; a framework that refuses that, or whose interface cannot express it, "
         "states the trait `distinct_roots`.",
         C.COTANGENTS: "A call accepts the gradient of the root (PyTorch's argument `gradient`).",
         C.INPUTS: "A call accepts the tensors to accumulate into, and changes no others.",

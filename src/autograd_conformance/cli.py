@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autograd_conformance.package import loading
@@ -43,6 +43,10 @@ that a report shows, and rewriting would cost each process seconds wherever Pyth
 """
 
 
+HELP = frozenset({"--help", "-h"})
+"""The options that print a page about the command."""
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the suites with the given options, and returns the exit code, one of `Exit`: pytest's own, or a further one
     such as 10 for an adapter error.
@@ -57,25 +61,54 @@ def main(words: Sequence[str] | None = None) -> int:
         print("ERROR: the current folder was removed; change to another folder", file=sys.stderr)
         return Exit.USAGE
     given = sys.argv[1:] if words is None else list(words)
-    if given[:1] == [REPORT]:
+    command = given[:1] and _command(given[0])
+    if command:
+        return _until_closed(lambda: command(given), Exit.STOPPED)
+    if not HELP.isdisjoint(given):
+        from autograd_conformance.plugin.help_page import print_help  # not needed by runs
+
+        return _until_closed(lambda: print_help(lambda: _pytest(given)), Exit.PASSED)
+    return _pytest(given)
+
+
+def _command(word: str) -> Callable[[Sequence[str]], int] | None:
+    """Returns the function that runs a command with all words of the command line; None if the word is no command."""
+    if word == REPORT:
         from autograd_conformance.reporting.command import main as report  # not needed by runs
 
-        return report(given[1:], program=f"autograd-conformance {REPORT}")
-    if given[:1] == [CAMPAIGN]:
+        return lambda given: report(given[1:], program=f"autograd-conformance {REPORT}")
+    if word == CAMPAIGN:
         from autograd_conformance.campaigns.command import main as campaign  # imports Dask, which runs do not need
 
-        return campaign(given[1:], program=f"autograd-conformance {CAMPAIGN}")
-    if given[:1] == [BISECT]:
+        return lambda given: campaign(given[1:], program=f"autograd-conformance {CAMPAIGN}")
+    if word == BISECT:
         from autograd_conformance.campaigns.bisect.command import main as bisect  # not needed by runs
 
-        return bisect(given[1:], program=f"autograd-conformance {BISECT}")
-    if given[:1] and given[0] in AUTHORING:
+        return lambda given: bisect(given[1:], program=f"autograd-conformance {BISECT}")
+    if word in AUTHORING:
         from autograd_conformance.authoring.command import main as authoring  # not needed by runs
 
-        return authoring(given)
+        return authoring
+    return None
+
+
+def _pytest(given: Sequence[str]) -> int:
     import pytest  # after the current folder is off the module path
 
     return int(pytest.main([*OWN, "-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
+
+
+def _until_closed(call: Callable[[], int], closed: int) -> int:
+    """Returns the exit code of a call that prints text, or `closed` if the reader of the text, such as `head`, ends
+    first.
+    """
+    try:
+        code = call()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again when it ends
+        return closed
+    return code
 
 
 def arguments(given: Sequence[str]) -> list[str]:

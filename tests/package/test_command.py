@@ -12,9 +12,11 @@ import pytest
 
 from autograd_conformance import cli as command
 from autograd_conformance.checking.session import Session, Settings
+from autograd_conformance.early import VALUED
 from autograd_conformance.failures.record import replay_command
 from autograd_conformance.package.places import PACKAGE
 from autograd_conformance.package.sources import SUITE_VERSION
+from autograd_conformance.plugin.help_page import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -114,3 +116,32 @@ def test_a_replay_command_runs_where_the_user_stands(tmp_path: Path, monkeypatch
     assert replay_command(session, Path("a.json")) == "pytest --framework=torch --replay=a.json"
     monkeypatch.chdir(tmp_path)
     assert replay_command(session, Path("a.json")) == "autograd-conformance --framework=torch --replay=a.json"
+
+
+# -- help --------------------------------------------------------------------------------------------------------------
+
+
+def test_help_begins_with_the_commands_and_the_options_of_the_suite(tmp_path: Path) -> None:
+    shown = started(tmp_path, "--help")
+    lines = shown.stdout.splitlines()
+    assert (shown.returncode, lines[0]) == (0, "usage: autograd-conformance [options] [suites/test_FILE.py ...]")
+    words = {command.REPORT, command.CAMPAIGN, command.BISECT, *command.AUTHORING}
+    assert {line.split()[0] for line in lines[6:12]} == words == {*COMMANDS}
+    ours = lines.index("options of a run:")
+    theirs = next(at for at, line in enumerate(lines) if line.startswith("Options of pytest"))
+    for option in VALUED:
+        (at,) = (at for at, line in enumerate(lines) if line.startswith(f"  {option} "))
+        assert ours < at < theirs
+    assert any(line.startswith("  --maxfail") for line in lines[theirs:])
+    assert "usage: pytest" not in shown.stdout
+
+
+@pytest.mark.parametrize(("words", "code"), [(["--help"], 0), (["probe", "examples.tiny_adapter:Tiny"], 2)])
+def test_a_reader_that_ends_first_gets_no_traceback(words: list[str], code: int) -> None:
+    """The pipe has no reader, as after `| head` has ended."""
+    line = [sys.executable, "-m", "autograd_conformance.cli", *words]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run(line, cwd=ROOT, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (code, "")
