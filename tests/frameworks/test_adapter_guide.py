@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
+from dataclasses import fields
+from types import ModuleType
 
+import numpy as np
 import pytest
+import torch
 
+from autograd_conformance.authoring.check import Blame, check
 from autograd_conformance.frameworks.loading.entry_points import GROUP
 from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
-from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Traits
+from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.observations import Returned
+from examples.functional_adapter import Functions
+from examples.synapgrad_adapter import Synapgrad
 from tests.plugin.test_cli import ROOT, run
 
 GUIDE = (ROOT / "docs" / "adapter.md").read_text()
-NAMES = ("tiny_adapter", "micrograd_adapter", "offloaded_mode")
+NAMES = ("tiny_adapter", "micrograd_adapter", "offloaded_mode", "synapgrad_adapter", "functional_adapter")
 EXAMPLES = [(ROOT / "examples" / f"{name}.py").read_text() for name in NAMES]
 QUOTES = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
 
@@ -31,6 +43,32 @@ def test_the_guide_quotes_an_adapter(quote):
 def test_the_guide_speaks_of_all_that_an_adapter_has():
     assert len(QUOTES) >= 5
     assert [name for name in (*METHODS, *ATTRIBUTES) if f"`{name}`" not in GUIDE] == []
+
+
+def test_the_guide_describes_each_field_of_a_limit():
+    assert [each.name for each in fields(Limit) if f"\n| `{each.name}` | " not in GUIDE] == []
+
+
+def test_the_functional_adapter_of_the_guide_has_nothing_to_mend():
+    assert [each for each in check(InProcess(Functions())) if each.blame is not Blame.NOTE] == []
+
+
+def test_the_torch_like_adapter_of_the_guide_prints_what_it_calls(monkeypatch):
+    """The framework is PyTorch with NumPy's dtypes and another keyword of `sum`."""
+    module = ModuleType("synapgrad")
+    module.tensor = lambda data, dtype=None, requires_grad=False: torch.tensor(  # type: ignore[attr-defined]
+        np.asarray(data, dtype), requires_grad=requires_grad
+    )
+    module.sum = lambda x, dim, keepdims: torch.sum(x, dim, keepdim=keepdims)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "synapgrad", module)
+    target = InProcess(Synapgrad())
+    assert "sum" in target.ops and target.dtypes == DTYPES
+    leaves = "a = leaf f32 [[1, 2], [3, 4]]; e = leaf (0,) []"
+    program = parse(f"{leaves}; b = sum a dim=(1,) keepdim=True; backward b with f32 [[1], [2]]", VOCABULARY)
+    for one, two in zip(target.observe(program), target.observe_printed(program), strict=True):
+        assert isinstance(one.outcome, Returned) and isinstance(two.outcome, Returned)
+        for value, other in zip(one.outcome.values, two.outcome.values, strict=True):
+            assert (value.dtype, value.value.tolist()) == (other.dtype, other.value.tolist())
 
 
 @pytest.mark.parametrize("kind", [Limit, Traits])
