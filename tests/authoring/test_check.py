@@ -285,9 +285,12 @@ def test_a_second_adapter_leaves_the_workflow_as_it_is(tmp_path: Path, capsys: p
     assert (tmp_path / "other_adapter.py").exists() and (tmp_path / "other.toml").exists()
 
 
-def test_what_a_framework_in_another_process_lacks_is_found_without_reasons():
+def test_what_a_framework_in_another_process_lacks_is_found_with_its_reasons():
     here, there = open_target(TORCH_LIKE), open_target(served(TORCH_LIKE, sys.executable, None))
     one, other = findings_of(here), findings_of(there)
     assert all({*getattr(one, table)} == {*getattr(other, table)} for table in TABLES)
-    assert {*other.ops.values()} == {UNKNOWN}
+    assert (other.ops, other.capabilities) == (one.ops, one.capabilities)
+    assert UNKNOWN not in other.writes.values()
+    tiny = findings_of(open_target(served("examples.tiny_adapter:Tiny", sys.executable, None)))
+    assert {*tiny.capabilities.values()} == {UNKNOWN}
     assert findings_of(InProcess(Tiny())).capabilities["HOOKS"] == UNCLAIMED

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.numpylike.adapter import NumpyLike
+from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
 from autograd_conformance.frameworks.torchlike.findings import Findings
@@ -16,8 +17,8 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES
 
-UNKNOWN = "the probe did not find it in the framework's own process"
-"""The reason for a missing feature of a framework in another process, which sends no reasons."""
+UNKNOWN = "the framework's own process does not claim it"
+"""The reason for a missing feature of a framework in another process that sends no reason."""
 
 UNCLAIMED = "its adapter does not claim it"
 """The reason for a missing feature of a framework with a separate adapter."""
@@ -29,18 +30,18 @@ def findings_of(target: Target) -> Findings:
     if isinstance(adapter, TorchLike | NumpyLike):
         return adapter.findings
     why = UNCLAIMED if isinstance(target, InProcess) else UNKNOWN
+    sent = target.handshake.lacks if isinstance(target, Remote) else {}
     several = (*MODULES, *RANDOM_OPS)
-    return Findings(
-        target.name,
-        target.version,
-        _missing(DTYPES, target.dtypes, why),
-        _missing((each.name for each in Capability), [each.name for each in target.capabilities], why),
-        _missing(sorted(APPLIED.difference(several)), target.ops, why),
-        _missing(WRITES, target.writes, why),
-        _missing(several, target.modules, why),
-        _missing(OPTIMIZERS, target.optimizers, why),
-    )
-
-
-def _missing(names: Iterable[str], there: Collection[str], why: str) -> Mapping[str, str]:
-    return {name: why for name in names if name not in there}
+    tables: Mapping[str, tuple[Iterable[str], Collection[str]]] = {
+        "dtypes": (DTYPES, target.dtypes),
+        "capabilities": ((each.name for each in Capability), [each.name for each in target.capabilities]),
+        "ops": (sorted(APPLIED.difference(several)), target.ops),
+        "writes": (WRITES, target.writes),
+        "modules": (several, target.modules),
+        "optimizers": (OPTIMIZERS, target.optimizers),
+    }
+    missing = {
+        table: {name: sent.get(table, {}).get(name, why) for name in names if name not in there}
+        for table, (names, there) in tables.items()
+    }
+    return Findings(target.name, target.version, **missing)

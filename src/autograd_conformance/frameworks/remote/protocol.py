@@ -14,10 +14,12 @@ from typing import Any
 
 from autograd_conformance.frameworks.probing.declarations import NO_PATH, leads_elsewhere
 from autograd_conformance.frameworks.remote.codecs import limits
+from autograd_conformance.frameworks.torchlike.findings import TABLES
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.language import DTYPES, Attrs, Program
 from autograd_conformance.programs.observations import Observation
@@ -91,6 +93,8 @@ class Handshake:
     """The templates that print programs as the framework's code, in JSON form; None if there are none."""
     notes: tuple[str, ...] = ()
     """Claimed features that the server found missing, one line each. The other fields do not contain these features."""
+    lacks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Features that the server does not claim, each with the reason, by the name of a table of findings."""
 
 
 def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None, checks: bool = True) -> bytes:
@@ -293,6 +297,13 @@ def _read_limits(value: Json) -> Limits:
         raise _Invalid(f"limits: {error}") from None
 
 
+def _read_lacks(value: Json) -> Mapping[str, Mapping[str, str]]:
+    if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
+        raise _Invalid(f"lacks has to be an object, the reason by each name in each table, not {value!r}")
+    _names("lacks", TABLES)(list(value))
+    return {table: {str(name): harmless(str(why)) for name, why in rows.items()} for table, rows in value.items()}
+
+
 _READERS: dict[str, Any] = {
     "name": lambda value: _no_path(_name("name")(value)),
     "version": _name("version"),
@@ -320,6 +331,7 @@ _READERS: dict[str, Any] = {
     "digest": _name("digest"),
     "dialect": lambda value: value,
     "notes": _names("notes"),
+    "lacks": _read_lacks,
 }
 """The parser of each field of a handshake."""
 

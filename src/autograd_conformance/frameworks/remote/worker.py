@@ -29,6 +29,7 @@ from autograd_conformance.frameworks.remote.codecs import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.regions import has_regions, observe
+from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.processes.guard import die_with_parent
@@ -162,6 +163,9 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
     }
     if probed.notes:
         form["notes"] = list(probed.notes)
+    found = getattr(adapter, "findings", None)
+    if isinstance(found, Findings):
+        form["lacks"] = {table: dict(getattr(found, table)) for table in TABLES}
     if adapter.traits != PYTORCH:
         default = asdict(PYTORCH)
         form["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
