@@ -414,3 +414,17 @@ def test_a_worker_serves_it_in_another_process():
     program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
     assert "tan" not in target.ops
     assert first_violation(program, target.observe(program), target) is None
+
+
+@pytest.mark.parametrize("error", [AttributeError, UserWarning])
+def test_a_framework_that_refuses_to_clear_a_gradient_can_be_reset(error: type[Exception]):
+    class Refusing:
+        """A tensor whose gradient cannot be set."""
+
+        grad = property(fset=lambda self, value: (_ for _ in ()).throw(error("needs no grad")))
+
+    adapter, tensor = Torch(), Refusing()
+    adapter.hold(tensor)
+    adapter.reset()
+    with pytest.raises(error):
+        tensor.grad = None  # type: ignore[misc, assignment]

@@ -58,7 +58,7 @@ class TorchInterface(Adapter):
         for holding in self._holding:
             value = holding()
             if value is not None:
-                with suppress(AttributeError):  # in some frameworks a program cannot set `.grad`
+                with suppress(Exception):  # some frameworks refuse to set `.grad`, or that of a constant
                     value.grad = None
         self._holding.clear()
         self.made_optimizers: dict[object, Any] = {}
