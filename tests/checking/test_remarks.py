@@ -35,12 +35,18 @@ def kind_by(line: str, error: BaseException) -> Kind:
     return names["classify"](error)  # type: ignore[operator]
 
 
-def test_no_line_is_advised_for_a_message_of_two_kinds():
-    one, two = refusal(SHAPES, Kind.COTANGENT_SHAPE), refusal(SHAPES, Kind.GRADIENT_FORM)
+@pytest.mark.parametrize("shape", ["(2, 3)", "(2,)", "()", "[]"])
+def test_no_line_is_advised_for_a_message_of_two_kinds(shape: str):
+    one = refusal(SHAPES, Kind.COTANGENT_SHAPE)
+    two = refusal(SHAPES.replace("(2, 3)", shape), Kind.GRADIENT_FORM)
     for each, other in ((one, two), (two, one)):
         text = advice(each, (), (one, two))
         assert "Kind." not in text
         assert f"do not separate it from the error expected for {other.expected.value}" in text
+
+
+def test_the_brackets_of_a_call_are_no_shape():
+    assert refusal("use zero_grad() for shape ()", Kind.NO_GRAD).message == "use zero_grad() for shape #"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ UNSUPPORTED = re.compile(
 """The pattern, searched in an error's message, of phrases that say that something is not implemented."""
 
 
-_SHAPE = re.compile(r"[(\[]\s*#(?:\s*,\s*#)*,?\s*[)\]]")
-"""A shape, or a list of numbers, after `#` took the place of each number."""
+_SHAPE = re.compile(r"[(\[]\s*#(?:\s*,\s*#)*,?\s*[)\]]|(?<!\w)\(\s*\)|\[\s*\]")
+"""A shape, or a list of numbers, after `#` took the place of each number; the brackets of a call are none."""
 
 
 @dataclass(frozen=True, slots=True)
