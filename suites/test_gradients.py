@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import corners, tails
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
+from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients
@@ -115,3 +117,14 @@ def test_form(check, drawn: Drawn):
 @given(drawn=accumulation.constant_leaves())
 def test_requires_grad(check, drawn: Drawn):
     check(drawn)
+
+
+@rule("gradients/tails")
+@pytest.mark.parametrize("op", tails.FUNCTIONS)
+def test_tails(check, prepared, op):
+    for program in tails.programs(op, prepared.drawable, alphabet.current()):
+        try:
+            check(program)
+        except RuleViolated:
+            check_all(check, tails.single(program))
+            raise

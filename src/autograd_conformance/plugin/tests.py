@@ -91,7 +91,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "op" in metafunc.fixturenames and metafunc.definition.get_closest_marker("rule"):
+    own = any(marker.args[0] == "op" for marker in metafunc.definition.iter_markers("parametrize"))
+    if "op" in metafunc.fixturenames and not own and metafunc.definition.get_closest_marker("rule"):
         metafunc.parametrize("op", list(OPS))
 
 

@@ -53,6 +53,7 @@ GRADIENTS_COTANGENT_KEPT = Slug("gradients/cotangent-kept")
 GRADIENTS_EQUAL_LEAVES = Slug("gradients/equal-leaves")
 GRADIENTS_FORM = Slug("gradients/form")
 GRADIENTS_REQUIRES_GRAD = Slug("gradients/requires-grad")
+GRADIENTS_TAILS = Slug("gradients/tails")
 
 ACCUMULATION_FIRST = Slug("accumulation/first")
 ACCUMULATION_ADDS = Slug("accumulation/adds")

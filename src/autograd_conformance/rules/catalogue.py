@@ -175,6 +175,7 @@ _RULES = (
     _must(slugs.GRADIENTS_EQUAL_LEAVES, "Two leaves of equal values MUST each receive their own gradient.", MECHANICS, of=(JOINED,)),
     _must(slugs.GRADIENTS_FORM, "A gradient MUST have the shape and the dtype of its value, in a leaf or anywhere else.", LAYOUTS),
     _must(slugs.GRADIENTS_REQUIRES_GRAD, "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
+    _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.VALUES),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),
     _must(slugs.ACCUMULATION_ADDS, "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.ACCUMULATES,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, load_adapter, open_target
 from autograd_conformance.frameworks.torchlike import adapter as adapters
+from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
 from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings, read, to_toml
 from autograd_conformance.frameworks.torchlike.search import UNTRIED
@@ -253,7 +254,9 @@ def test_bindings_without_dtypes_print_those_of_pytorch(monkeypatch: pytest.Monk
 
 def test_a_module_without_dtypes_prints_arrays(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(partial_module, "LACKS", (*partial_module.LACKS, "float64", "float32"))
-    monkeypatch.delitem(sys.modules, "torch")
+    without_torch = SimpleNamespace(modules={})  # the module itself has to stay: importing it again breaks it
+    monkeypatch.setattr(adapters, "sys", without_torch)
+    monkeypatch.setattr(interface, "sys", without_torch)
     target = InProcess(TorchLike(PARTIAL))
     program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
     assert target.dialect is not None

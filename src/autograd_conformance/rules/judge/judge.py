@@ -56,6 +56,7 @@ from autograd_conformance.rules.judge.checks import (
 )
 from autograd_conformance.rules.judge.checks.contributions import op_of_call
 from autograd_conformance.rules.judge.checks.saved_tensors import SavedTensorChecks
+from autograd_conformance.rules.judge.checks.tails import judge_tail
 from autograd_conformance.rules.judge.choices import choice
 from autograd_conformance.rules.judge.finding import End, Finding, Unspecified, violation_of, with_violation
 from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives_nothing
@@ -117,6 +118,7 @@ def judge(
                 assert_never(finding)
         judged = traced.at
         break
+    violation = violation or judge_tail(judging, observation)
     waived = violation is not None and judging.waive(violation)
     return Judgement(
         None if violation is None or waived else violation.in_regions(regions_run),
