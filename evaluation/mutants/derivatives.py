@@ -157,3 +157,12 @@ class GramOnce(Mutant):
             if left.data_ptr() == right.data_ptr() and left.dim() == right.dim() == 2 and left.numel() > 1:
                 operands = [left, right if left is right else right.detach()]
         return super().apply(op, operands, attrs)
+
+
+class LogsigmoidRounds(ChangedDerivative):
+    """The derivative of logsigmoid is 1 minus the sigmoid, which rounds to 0 from 37 on."""
+
+    op, killed_by = "logsigmoid", ("gradients/tails",)
+
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return torch.where(operand > 37, torch.zeros_like(contribution), contribution)

@@ -14,6 +14,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
+from autograd_conformance.checking.audit import tails
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
@@ -92,7 +93,8 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
         framework = prepared(mutant)
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        for probe in probes(first, tuple(sorted(framework.faulty_ops)) or CORE[:FIRST_OPS], examples):
+        usual = tails.FUNCTIONS if "gradients/tails" in mutant.killed_by else CORE[:FIRST_OPS]
+        for probe in probes(first, tuple(sorted(framework.faulty_ops)) or usual, examples):
             if not RULES[probe.rule].needs <= framework.target.capabilities:
                 continue
             check = Counting(framework.target, known=known(mutant.framework))

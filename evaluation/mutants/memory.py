@@ -161,7 +161,7 @@ class CyclesStay(Counted):
 
 
 class KeepsUnwalkedWrites(Counted):
-    """What a recorded write saves stays alive until a backward call walks some graph."""
+    """The tensors that a recorded write saves stay alive until a backward call walks some graph."""
 
     killed_by = ("memory/dropped",)
 
@@ -176,8 +176,8 @@ class KeepsUnwalkedWrites(Counted):
 
 
 class RepeatedOpStays(Counted):
-    """What a call with create_graph saves stays alive if an op other than `multiply`, `sin`, `square`, `sigmoid` and
-    `tanh` was applied to a result of its own.
+    """The tensors that a call with create_graph saves stay alive if an op other than `multiply`, `sin`, `square`, `sigmoid` and
+    `tanh` was applied to its own result.
     """
 
     killed_by = ("memory/cycle",)

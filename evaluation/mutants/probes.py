@@ -17,7 +17,7 @@ from hypothesis import errors, settings
 from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
-from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import corners, tails
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.adapter import Target
@@ -127,6 +127,8 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
     yield Probe("gradients/op", f"op[{op}]", check_drawn, single, max(4, examples // 10))
     yield _fixed("gradients/op", f"op_samples[{op}]", partial(_corners, op))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{op}]", partial(_pairs, op, examples // 10))
+    if op in tails.FUNCTIONS:
+        yield _fixed("gradients/tails", f"tails[{op}]", partial(_tails, op))
     seeds = 1 if examples < 500 else 4
     yield _fixed("higher/op", f"twice_samples[{op}]", partial(_curvatures, op, 2, seeds))
     third = not audit.is_long(op) and (seeds > 1 or crc32(op.encode()) % SAMPLED == 0)
@@ -156,6 +158,10 @@ def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]
 
 def _corners(op: str, target: Target) -> Iterator[Program]:
     return corners.programs(op, alphabet.current().dtypes)
+
+
+def _tails(op: str, target: Target) -> Iterator[Program]:
+    return tails.programs(op, alphabet.current().dtypes, alphabet.current())
 
 
 def _pairs(name: str, most: int, target: Target) -> Iterator[Program]:

@@ -13,6 +13,6 @@ class Hazard(Enum):
     OUTDATED_HOOK = "hook on an outdated view"
     """A hook is registered on a value whose memory was written to after the value was made."""
     WRITTEN_RESULT = "write to a result whose gradient is kept"
-    """A write goes into a result of an op that is not its first one, or into a view of it, after an instruction had the
-    gradient of this result kept, or asked for it.
+    """A write goes into a result of an op that is not its first one, or into a view of it, after an instruction kept or
+    requested the gradient of this result.
     """

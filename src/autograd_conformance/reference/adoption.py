@@ -88,7 +88,7 @@ def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
 
 def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
     """Records that an input listed twice in a call of `Grad` got the same object in both places, if the observed memory
-    says so. It is unknown if the framework does not tell where memory is.
+    says so. It is unknown if the framework does not report memory.
     """
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):

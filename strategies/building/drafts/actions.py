@@ -50,8 +50,8 @@ class Actions:
     """
 
     varies = False
-    """Whether backward calls now and then get an option that the situation did not ask for. Pairs of programs that have
-    to agree, and training loops, need the calls that they ask for.
+    """Whether backward calls now and then get an option that the situation does not need. Pairs of programs that have
+    to agree, and training loops, need their calls as they are.
     """
 
     def __init__(self, script: Script, choices: Choices, operands: Operands, ops: Ops) -> None:
@@ -75,7 +75,7 @@ class Actions:
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
         """Adds a backward call with any of its options. Cotangents are drawn if none are given. Now and then the call
-        gets an option that the situation did not ask for: create_graph, or inputs.
+        gets an option that the situation does not need: create_graph, or inputs.
         """
         roots, retain, cotangents = self._supported(roots, retain, cotangents)
         create = create or (self._may_create and self._choices.rarely("created"))
@@ -87,7 +87,7 @@ class Actions:
 
     @property
     def _may_create(self) -> bool:
-        """Whether a call may create a graph of its gradients that nobody asked for: each op so far has a second
+        """Whether a call may create a graph of its gradients that the situation does not need: each op so far has a second
         derivative.
         """
         needs = Capability.IMPERATIVE, Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES
@@ -98,7 +98,7 @@ class Actions:
 
     @property
     def _may_restrict(self) -> bool:
-        """Whether a call may be restricted to some leaves that nobody asked for."""
+        """Whether a call may be restricted to some leaves although the situation does not need it."""
         return self.varies and self._can(Capability.IMPERATIVE, Capability.INPUTS)
 
     def backward_call(

@@ -1,4 +1,4 @@
-"""A framework that does not tell where the memory of its gradients is may share it all the same, and is judged only by
+"""A framework that does not report the memory of its gradients may share it all the same, and is judged only by
 what is right either way.
 """
 
@@ -19,7 +19,7 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 class Unlocated(Torch):
-    """PyTorch, without telling objects and memory apart."""
+    """PyTorch, without a report of objects and memory."""
 
     capabilities = Torch.capabilities - {Capability.MEMORY, Capability.IDENTITY, Capability.ADDS_IN_PLACE}
 

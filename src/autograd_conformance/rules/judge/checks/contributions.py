@@ -48,8 +48,8 @@ def shares_gradient_memory(judging: Judging, leaf: Ref) -> bool:
 
 
 def may_share_gradient(judging: Judging, leaf: Ref, others: Iterable[Ref]) -> bool:
-    """Whether a leaf's gradient shares memory with that of one of the others. If the framework does not tell where a
-    gradient's memory is, it may be so where the program read or assigned both from one memory at some time.
+    """Whether a leaf's gradient shares memory with that of one of the others. If the framework does not report
+    memory, it may be so where the program read or assigned both from one memory at some time.
     """
     gradient = judging.tape.grads.get(leaf)
     if gradient is None:
@@ -61,7 +61,7 @@ def may_share_gradient(judging: Judging, leaf: Ref, others: Iterable[Ref]) -> bo
 
 
 def holds_unlocated_gradient(judging: Judging, leaf: Ref) -> bool:
-    """Whether the framework does not tell where the memory of a leaf's gradient is."""
+    """Whether the framework does not report the memory of a leaf's gradient."""
     gradient = judging.tape.grads.get(leaf)
     return gradient is not None and gradient.memory is None
 
