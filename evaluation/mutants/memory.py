@@ -176,8 +176,8 @@ class KeepsUnwalkedWrites(Counted):
 
 
 class RepeatedOpStays(Counted):
-    """The tensors that a call with create_graph saves stay alive if an op other than `multiply`, `sin`, `square`, `sigmoid` and
-    `tanh` was applied to its own result.
+    """The tensors that a call with create_graph saves stay alive if an op other than `multiply`, `sin`, `square`,
+    `sigmoid` and `tanh` was applied to its own result.
     """
 
     killed_by = ("memory/cycle",)

@@ -87,8 +87,8 @@ class Actions:
 
     @property
     def _may_create(self) -> bool:
-        """Whether a call may create a graph of its gradients that the situation does not need: each op so far has a second
-        derivative.
+        """Whether a call may create a graph of its gradients that the situation does not need: each op so far has a
+        second derivative.
         """
         needs = Capability.IMPERATIVE, Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES
         if not self.varies or not self._can(*needs):
