@@ -74,11 +74,10 @@ def set_result(name: str) -> SetResult:
 
 
 def share(found: int, count: int) -> str:
-    """Returns the part of a set's faults that were found, with the 95 % interval of Wilson: `43 found (81 %, 69 to 89)`."""
+    """Returns how many faults were found, with the share and its 95 % interval: `43 found (81 %, 69 to 89)`."""
     interval = binomtest(found, count).proportion_ci(method="wilson")
-    return f"{found} found ({found / count:.0%}, {100 * interval.low:.0f} to {100 * interval.high:.0f})".replace(
-        "%", " %"
-    )
+    low, high = round(100 * interval.low), round(100 * interval.high)
+    return f"{found} found ({round(100 * found / count)} %, {low} to {high})"
 
 
 def page() -> str:
