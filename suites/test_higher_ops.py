@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import FrameworkUnderTest
-from autograd_conformance.checking.skips import NothingDrawn
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
+from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import Apply, BackwardCall, Program
 from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_of
 
@@ -37,6 +40,14 @@ def test_op_samples(check: Check, prepared: FrameworkUnderTest, op: str):
 def test_third_samples(check: Check, prepared: FrameworkUnderTest, op: str):
     if not audit.is_long(op) and (SEEDS > 1 or crc32(op.encode()) % SAMPLED == 0):
         samples(check, prepared, op, 3, 1)
+
+
+@rule("higher/differentiable")
+@pytest.mark.parametrize("write", WRITES)
+def test_write_samples(check: Check, prepared: FrameworkUnderTest, write: str):
+    if write not in prepared.target.writes:
+        raise NotApplicable(f"needs {write}, not claimed")
+    check_all(check, corners.written_curvatures(write, prepared.drawable))
 
 
 if FEW >= 3:

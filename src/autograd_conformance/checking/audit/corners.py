@@ -12,16 +12,17 @@ from itertools import islice, product
 
 from autograd_conformance.checking.audit.programs import called, sampling, supported
 from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Delete, Literal, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, differs_from_contiguous
 from autograd_conformance.strategies.building.randomness.choices import Rarity
 from autograd_conformance.strategies.building.unsupported import Unsupported
-from autograd_conformance.strategies.higher_order import applies
+from autograd_conformance.strategies.higher_order import applies, differentiate
 
 LONG = (17, 65)
 """Lengths of a dimension that exceed a tile: 16 plus one, and several tiles of 16, 32 and 64 plus one."""
@@ -233,12 +234,31 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
     yield from (program for dtype in dtypes if (program := mixed(op, dtype)) is not None)
 
 
+def written_curvatures(write: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """Yields a program for each dtype that writes to a copy of a leaf in place, and differentiates the written value
+    twice; none for a write whose gradient is constant, or whose op is faulty by itself.
+    """
+    current = alphabet.current()
+    if write.removesuffix("_") in current.excluded | current.first_order_only:
+        return
+    row = alphabet.current().row(write)
+    shape = next((each for each in row.fresh if 0 not in each and alphabet.current().admits(each)), None)
+    for dtype in dtypes if shape is not None and "clone" in alphabet.current().ops else ():
+        sampler = sampling(zlib.crc32(f"{write} curvature".encode()), dtype, tracked=True)
+        leaf = sampler.operands.leaf(shape, domain=row.domain(0))
+        (target,) = sampler.script.apply("clone", (leaf,))
+        if sampler.writes.to(target, write) and differentiate(sampler, (target,), False):
+            program = supported(sampler)
+            if program is not None:
+                yield program
+
+
 def releases(op: str, dtype: str) -> Iterator[Program]:
     """Yields programs that delete the results of an op: without a call, after a call, after a call that retains the
-    graph, after a failed call, after a write to a result, and after a call with create_graph whose gradients were
-    cleared.
+    graph, after a failed call, after a write to a result, after a call with create_graph whose gradients were cleared,
+    and with operands that have graphs themselves.
     """
-    for end in (_nothing, _walked, _retained, _refused, _written, _created):
+    for end in (_nothing, _walked, _retained, _refused, _written, _created, _computed):
         sampler = sampling(zlib.crc32(f"{op} memory".encode()), dtype)
         made = sampler.ops.draw(op, fresh=True)
         if not applies(sampler, op) or not sampler.requires(made[0]):
@@ -286,3 +306,17 @@ def _created(sampler: Draft, made: Sequence[Ref]) -> None:
         raise Unsupported("the op has no second derivative")
     sampler.actions.backward(*made, create=True)
     sampler.actions.zero_grad(*(leaf for leaf in sampler.script.leaves if sampler.requires(leaf)))
+
+
+def _computed(sampler: Draft, made: Sequence[Ref]) -> None:
+    """Applies the op again, to products of its operands with ones, which have graphs of their own."""
+    if "multiply" not in sampler.alphabet.ops:
+        raise Unsupported("the framework has no product")
+    step = sampler.reference.steps[made[0].at]
+    assert isinstance(step, Apply)
+    operands = []
+    for ref in step.args:
+        shape, dtype = sampler.shape(ref), sampler.dtypes[ref]
+        one = sampler.operands.leaf(value=Literal((1.0,) * size(shape), shape, dtype))
+        operands += sampler.script.apply("multiply", (ref, one))
+    sampler.script.apply(step.op, operands, step.attrs)

@@ -78,12 +78,14 @@ class NumpyChoices(Choices):
         return rarity == self._rarity
 
 
-def sampling(seed: int, dtype: str, first: Shape | None = None, rarity: Rarity | None = None) -> Draft:
+def sampling(
+    seed: int, dtype: str, first: Shape | None = None, rarity: Rarity | None = None, tracked: bool = False
+) -> Draft:
     """Returns a draft (a program under construction) whose choices depend only on the seed. All its leaves require
     grad, and no cotangent is zero. `first` is the shape of each op's first operand; `rarity` is a rare property that
-    every op has if possible.
+    every op has if possible. A draft with writes has to be `tracked`.
     """
-    draft = Draft(NumpyChoices(seed, rarity), dtype, tracked=False)
+    draft = Draft(NumpyChoices(seed, rarity), dtype, tracked=tracked)
     draft.operands.requiring, draft.ops.first, draft.actions.explicit = (True,), first, True
     draft.script.refuses = False
     return draft
