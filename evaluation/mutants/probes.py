@@ -144,6 +144,7 @@ def _of_write(write: str, examples: int) -> Iterator[Probe]:
     """The tests of a single write."""
     yield Probe("writes/value", f"write[{write}]", check_drawn, {"drawn": single_writes(write)}, max(4, examples // 10))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{write}]", partial(_pairs, write, examples // 10))
+    yield _fixed("higher/differentiable", f"write_samples[{write}]", partial(_written_curvatures, write))
 
 
 def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]) -> Probe:
@@ -170,6 +171,10 @@ def _pairs(name: str, most: int, target: Target) -> Iterator[Program]:
 
 def _curvatures(op: str, times: int, seeds: int, target: Target) -> Iterator[Program]:
     return audit.curvatures(op, alphabet.current().dtypes, seeds, times)
+
+
+def _written_curvatures(write: str, target: Target) -> Iterator[Program]:
+    return corners.written_curvatures(write, alphabet.current().dtypes)
 
 
 def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:
