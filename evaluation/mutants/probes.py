@@ -158,7 +158,8 @@ def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]
 
 
 def _corners(op: str, target: Target) -> Iterator[Program]:
-    return corners.programs(op, alphabet.current().dtypes)
+    dtypes = alphabet.current().dtypes
+    return chain(corners.programs(op, dtypes), audit.under_another_default(op, dtypes))
 
 
 def _tails(op: str, target: Target) -> Iterator[Program]:

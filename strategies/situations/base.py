@@ -37,14 +37,19 @@ def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
     """Makes a strategy of programs from a function that adds instructions of any kind. It can query the tape, the model
     of what a framework recorded.
     """
+    return _strategy(write, tracked=True, varies=True)
+
+
+def plain_situation(write: Callable[..., None]) -> Callable[..., Programs]:
+    """Makes a strategy as `action_situation` does, for situations that need their backward calls as they are."""
     return _strategy(write, tracked=True)
 
 
-def _strategy(write: Callable[..., None], tracked: bool) -> Callable[..., Programs]:
+def _strategy(write: Callable[..., None], tracked: bool, varies: bool = False) -> Callable[..., Programs]:
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
         b = Draft(Choices(draw), tracked=tracked)
-        b.actions.varies = tracked
+        b.actions.varies = varies
         b.begin()
         write(b, *args)
         return b.drawn()

@@ -16,7 +16,14 @@ from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
-from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, alias, joined
+from autograd_conformance.strategies.situations.base import (
+    FREEING,
+    LEAF_SHAPES,
+    action_situation,
+    alias,
+    joined,
+    plain_situation,
+)
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save tensors and can be differentiated twice."""
@@ -155,7 +162,7 @@ def deleted(a: Draft) -> None:
         _delete(a, [r for r in _values_since(a) if r not in stays])
 
 
-@action_situation
+@plain_situation
 def failed(a: Draft) -> None:
     """Draws backward calls that fail at a freed part or a raising hook, perhaps after traversing other parts, after
     which all values but leaves are deleted. Sometimes another call, which returns, comes before or after the deletion.

@@ -14,7 +14,7 @@ from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT
-from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, plain_situation
 
 KINDS: tuple[Callable[[Draft], Network], ...] = (
     lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
@@ -70,19 +70,19 @@ def passes_and_calls(b: Draft, made: Network, once: bool) -> None:
         b.actions.backward(*begin)
 
 
-@action_situation
+@plain_situation
 def single(b: Draft) -> None:
     """Draws a network, one forward pass, and one backward call on its results."""
     passes_and_calls(b, network(b), once=True)
 
 
-@action_situation
+@plain_situation
 def several(b: Draft) -> None:
     """Draws a network, one or two forward passes, and backward calls that may retain the graph."""
     passes_and_calls(b, network(b), once=False)
 
 
-@action_situation
+@plain_situation
 def chained(b: Draft) -> None:
     """Draws two networks, of which the second is called on the first one's result and may be the first one again, and
     backward calls on the results.
@@ -114,7 +114,7 @@ def _attributes(b: Draft, name: str, value: Ref) -> Attrs:
     return b.pick(choices_of(RANDOM_OPS[name], (b.shape(value),)))
 
 
-@action_situation
+@plain_situation
 def dropouts(b: Draft) -> None:
     """Draws dropout once or several times, with fresh masks or the same one, and backward calls through it."""
     _claims(b)
@@ -132,7 +132,7 @@ def dropouts(b: Draft) -> None:
         b.actions.backward(value)
 
 
-@action_situation
+@plain_situation
 def noisy(b: Draft) -> None:
     """Draws samples that are a location plus a scale times random noise, and a backward call on each; for the gradients
     the noise is a constant.

@@ -13,7 +13,7 @@ from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
 from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
 from autograd_conformance.strategies.situations import networks
-from autograd_conformance.strategies.situations.base import FREEING, action_situation
+from autograd_conformance.strategies.situations.base import FREEING, plain_situation
 
 SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
 """Lengths and batch sizes of a sequence's parts, of which only the batch size is used; 0 is no batch."""
@@ -28,19 +28,19 @@ def _network(b: Draft, cell: str | None = None) -> Recurrent:
 # -- whole sequences ---------------------------------------------------------------------------------------------------
 
 
-@action_situation
+@plain_situation
 def single(b: Draft) -> None:
     """Draws one sequence through a recurrent module, and one backward call on its results."""
     networks.passes_and_calls(b, _network(b), once=True)
 
 
-@action_situation
+@plain_situation
 def several(b: Draft) -> None:
     """Draws one or two sequences through one recurrent module, and backward calls that may retain the graph."""
     networks.passes_and_calls(b, _network(b), once=False)
 
 
-@action_situation
+@plain_situation
 def partial_roots(b: Draft) -> None:
     """Draws backward calls on a recurrent module's output at one time, or on one part of its last state."""
     made = _network(b)
@@ -56,7 +56,7 @@ def partial_roots(b: Draft) -> None:
         b.actions.backward(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)
 
 
-@action_situation
+@plain_situation
 def composed(b: Draft) -> None:
     """Draws one or two parts of a sequence through recurrent cells composed of ops, and one to three backward calls on
     their outputs.
@@ -143,14 +143,14 @@ def _truncated(b: Draft, detaches: bool) -> None:
                 b.actions.zero_grad(*parameters, to_none=not b.below(2))
 
 
-@action_situation
+@plain_situation
 def detached_states(b: Draft) -> None:
     """Draws a sequence in parts, each of which begins with the detached last state of the part before it."""
     b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
-@action_situation
+@plain_situation
 def carried_states(b: Draft) -> None:
     """Draws a sequence in parts, each of which begins with the last state of the part before it."""
     _truncated(b, detaches=False)

@@ -22,10 +22,10 @@ from autograd_conformance.strategies.situations.base import (
     SMOOTH,
     VIEW_OPS,
     Programs,
-    action_situation,
     chain,
     end_region,
     joined,
+    plain_situation,
 )
 from autograd_conformance.strategies.situations.writes import LINEAR, require_known_needs
 
@@ -48,7 +48,7 @@ def for_regions(write: Callable[[Draft], None]) -> Callable[..., Programs]:
         write(b)
 
     with_regions.__name__, with_regions.__doc__ = write.__name__, write.__doc__
-    return action_situation(with_regions)
+    return plain_situation(with_regions)
 
 
 def retain(b: Draft) -> bool | None:

@@ -126,7 +126,14 @@ def _functions(file: str, source: str) -> Iterator[Function]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             decorators = [
-                ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list
+                ast.unparse(each.func if isinstance(each, ast.Call) else each)
+                for each in node.decorator_list
+                if not _names_ops(each)
             ]
             of_each_op = any(argument.arg == "op" for argument in node.args.args)
             yield Function(file, node.name, of_each_op, any(each not in PLAIN for each in decorators))
+
+
+def _names_ops(decorator: ast.expr) -> bool:
+    """Whether a decorator gives a test function one test for each of some ops."""
+    return isinstance(decorator, ast.Call) and bool(decorator.args) and ast.unparse(decorator.args[0]) == "'op'"
