@@ -41,6 +41,7 @@ def judge_tail(judging: Judging, observation: Observation) -> Violation | None:
         case _:
             return None
     whole = all(each.roots == (Ref(at),) for at, each in enumerate(calls, 1))
+    whole = whole and all(each.inputs in (None, (Ref(0),)) for each in calls)
     got = _derivative(observation, calls[-1])
     if op not in FIRST or operand.dtype not in DTYPES or not whole or got is None or not judging.applies(RULE):
         return None
