@@ -1,4 +1,4 @@
-"""Derivatives in the tails of functions: what has too few digits is told, and nothing else."""
+"""Derivatives in the tails of functions: too few digits are reported, and nothing else."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def written_curvatures(write: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """Yields a program for each dtype that writes to a copy of a leaf in place, and differentiates the written value
-    twice; none for a write whose gradient is constant, or whose op is faulty by itself.
+    twice; none for a write whose gradient is constant, or whose op is faulty alone.
     """
     current = alphabet.current()
     if write.removesuffix("_") in current.excluded | current.first_order_only:
@@ -309,7 +309,7 @@ def _created(sampler: Draft, made: Sequence[Ref]) -> None:
 
 
 def _computed(sampler: Draft, made: Sequence[Ref]) -> None:
-    """Applies the op again, to products of its operands with ones, which have graphs of their own."""
+    """Applies the op again, to products of its operands with ones, which have graphs."""
     if "multiply" not in sampler.alphabet.ops:
         raise Unsupported("the framework has no product")
     step = sampler.reference.steps[made[0].at]
