@@ -16,7 +16,6 @@ from autograd_conformance.processes.child import HASHES
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.stages import STAGES, stage_of
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
@@ -64,8 +63,8 @@ def _notes(framework: FrameworkUnderTest) -> Iterator[str]:
     if framework.untried:
         yield framework.untried
     if framework.spared:
-        spared = joined(tuple(dict.fromkeys(f"a {entry.situation.value}" for entry in framework.spared)))
-        yield f"programs have no {spared.removeprefix('a ')}, in which the process ends (known differences)"
+        spared = " or ".join(dict.fromkeys(f"a {entry.situation.value}" for entry in framework.spared))
+        yield f"no program has {spared}: the process ends in it (known differences)"
 
 
 def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
