@@ -79,3 +79,11 @@ def test_an_invalid_entry_is_one_message(text: str, message: str, tmp_path: Path
     with pytest.raises(MalformedKnownDifferences) as error:
         spared(tmp_path / "known.toml")
     assert message in str(error.value)
+
+
+def test_a_run_refuses_an_invalid_entry_before_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "known.toml").write_text(ENTRY.replace("outdated", "old"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--framework=torch", "--known", str(tmp_path / "known.toml")]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ran.returncode == 4, ran.stdout
+    assert "situation has to be a situation" in ran.stderr and "INTERNALERROR" not in ran.stdout + ran.stderr

@@ -112,6 +112,8 @@ class Spared:
     """The device on which the process ends; None means all."""
     platform: str | None = None
     """The operating system or the processor on which the process ends; None means all."""
+    where: str = field(default="", compare=False)
+    """Path of the file that contains the entry."""
 
     def applies(self, run: Environment) -> bool:
         """Whether the entry's version, device and platform match a run. Raises `InvalidVersion` as `Known.applies`."""

@@ -81,8 +81,8 @@ def spared(path: Path, within: tuple[Path, ...] = ()) -> tuple[Spared, ...]:
     """
     text, deeper = text_of(path), (*within, path)
     others = [included(path, other, deeper) for other in parts_of(text, path).include]
-    found = [*entries_of(text, path, "spared", _spared), *(each for other in others for each in spared(other, deeper))]
-    return tuple(dict.fromkeys(found))
+    found = [replace(each, where=str(path)) for each in entries_of(text, path, "spared", _spared)]
+    return tuple(dict.fromkeys((*found, *(each for other in others for each in spared(other, deeper)))))
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:

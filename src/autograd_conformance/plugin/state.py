@@ -98,7 +98,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
     framework = session.framework
     faulthandler.dump_traceback_later(scaled_timeout(max(option.patience, LOADING)), exit=True)
     try:
-        target, _, _ = framework.target, framework.known, framework.saved_tensor_counter
+        target, *_ = framework.target, framework.known, framework.spared, framework.saved_tensor_counter
         guard.notify_parent(guard.LOADED)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None

@@ -252,6 +252,17 @@ def test_bindings_without_dtypes_print_those_of_pytorch(monkeypatch: pytest.Monk
     assert all(isinstance(step.outcome, Returned) for step in target.observe_printed(program))
 
 
+def test_a_class_without_dtypes_prints_arrays(with_a_class: TorchLike, monkeypatch: pytest.MonkeyPatch):
+    module = sys.modules["with_a_class"]
+    for dtype in ("float64", "float32"):
+        monkeypatch.setattr(partial_module, "LACKS", (*partial_module.LACKS, dtype))
+    without_torch = SimpleNamespace(modules={})
+    monkeypatch.setattr(adapters, "sys", without_torch)
+    monkeypatch.setattr(interface, "sys", without_torch)
+    printed = code(parse("a = leaf f32 [1, 2]; b = exp a", VOCABULARY), TorchLike(module.__name__).dialect)
+    assert printed[0] == "a = torch.Tensor(numpy.array([1.0, 2.0], numpy.float32), requires_grad=True)"
+
+
 def test_a_module_without_dtypes_prints_arrays(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(partial_module, "LACKS", (*partial_module.LACKS, "float64", "float32"))
     without_torch = SimpleNamespace(modules={})  # the module itself has to stay: importing it again breaks it

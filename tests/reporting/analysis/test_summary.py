@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.reporting.analysis.summary import CALLS, summarize
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Report, Result
@@ -122,3 +123,7 @@ def test_a_run_that_shows_nothing_has_no_verdict(report: Report, sentence: str) 
     summary = summarize(report)
     assert summary.conclusion == "no verdict"
     assert summary.sentence.startswith(sentence)
+
+
+def test_the_calls_that_compute_gradients_are_named_as_capabilities_are() -> None:
+    assert {Capability.IMPERATIVE.value, Capability.FUNCTIONAL.value} == CALLS

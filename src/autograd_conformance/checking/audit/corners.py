@@ -241,9 +241,9 @@ def written_curvatures(write: str, dtypes: Sequence[str]) -> Iterator[Program]:
     current = alphabet.current()
     if write.removesuffix("_") in current.excluded | current.first_order_only:
         return
-    row = alphabet.current().row(write)
-    shape = next((each for each in row.fresh if 0 not in each and alphabet.current().admits(each)), None)
-    for dtype in dtypes if shape is not None and "clone" in alphabet.current().ops else ():
+    row = current.row(write)
+    shape = next((each for each in row.fresh if 0 not in each and current.admits(each)), None)
+    for dtype in dtypes if shape is not None and "clone" in current.ops else ():
         sampler = sampling(zlib.crc32(f"{write} curvature".encode()), dtype, tracked=True)
         leaf = sampler.operands.leaf(shape, domain=row.domain(0))
         (target,) = sampler.script.apply("clone", (leaf,))

@@ -144,8 +144,7 @@ class FrameworkUnderTest:
                 found += [entry] if entry.applies(here) else []
             except InvalidVersion:
                 named = f"{self.target.name} calls its version {self.target.version!r}"
-                where = f"{entry.where}: " if isinstance(entry, Known) else ""
-                raise MalformedKnownDifferences(f"{where}version: {named}, which cannot be compared") from None
+                raise MalformedKnownDifferences(f"{entry.where}: version: {named}, which cannot be compared") from None
         return tuple(dict.fromkeys(found))
 
     @property

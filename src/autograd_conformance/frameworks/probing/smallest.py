@@ -44,7 +44,7 @@ INSTEAD = (
     ("negative a", "sin a"), ("negative b", "sin b"), ("mul_scalar_ scalar=2", "neg_"),
     ("reshape a shape=(2, 1)", "expand_dims a dim=1"),
 )  # fmt: skip
-"""Parts of the programs, each with a replacement: an op that saves what the first one does."""
+"""Parts of the programs, each with a replacement that shows the same."""
 
 
 CALLED = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1]"

@@ -84,7 +84,11 @@ class TorchLike(TorchInterface):
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
         if not any(hasattr(self.torch, dtype) for dtype in DTYPES):
             has_libtorch = hasattr(sys.modules.get("torch"), DTYPES[0])
-            self.dialect = (_with_dtypes_of_libtorch if has_libtorch else _with_dtypes_of_arrays)(self.dialect)
+            self.dialect = (
+                _with_dtypes_of_libtorch(self.dialect)
+                if has_libtorch
+                else _with_dtypes_of_arrays(self.dialect, self.maker.name)
+            )
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -173,12 +177,12 @@ def _with_dtypes_of_libtorch(dialect: Dialect) -> Dialect:
     return replace(dialect, prelude=prelude, tensor=changed(dialect.tensor), empty=changed(dialect.empty))
 
 
-def _with_dtypes_of_arrays(dialect: Dialect) -> Dialect:
-    """Returns a dialect that makes tensors of NumPy arrays, for frameworks whose module has no dtypes."""
+def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
+    """Returns a dialect that makes tensors of NumPy arrays by a call, for frameworks whose module has no dtypes."""
     prelude = dialect.prelude if "import numpy" in dialect.prelude else f"import numpy\n{dialect.prelude}"
-    tensor = "torch.tensor(numpy.array({data}, numpy.{dtype}){flags})"
+    before, after = f"torch.{maker}(numpy.", ", numpy.{dtype}){flags})"
     return replace(
-        dialect, prelude=prelude, tensor=tensor, empty="torch.tensor(numpy.zeros({shape}, numpy.{dtype}){flags})"
+        dialect, prelude=prelude, tensor=f"{before}array({{data}}{after}", empty=f"{before}zeros({{shape}}{after}"
     )
 
 

@@ -49,7 +49,7 @@ def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
     leaf = attempt(adapter.leaf, data, True)
     if isinstance(leaf, Raised):
         return f"it takes no array with requires_grad=True ({_described(leaf)})"
-    for what, read, due in (
+    for what, read, expected in (
         ("elements", lambda: adapter.read(leaf).tolist(), data.tolist()),
         ("dtype", lambda: adapter.dtype(leaf), dtype),
         ("requires_grad", lambda: adapter.requires_grad(leaf), True),
@@ -57,7 +57,7 @@ def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
         found = attempt(read)
         if isinstance(found, Raised):
             return f"the {what} of its tensor cannot be read ({_described(found)})"
-        if found != due:
+        if found != expected:
             return f"from the {dtype} array {data.tolist()} it makes a tensor with {what} {found}"
     return None
 
