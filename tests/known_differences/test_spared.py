@@ -15,6 +15,7 @@ from autograd_conformance.known_differences.entry import Environment, Spared
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.hazards import Hazard
+from tests.plugin.test_cli import run
 
 ENTRY = """
 [[spared]]
@@ -83,7 +84,6 @@ def test_an_invalid_entry_is_one_message(text: str, message: str, tmp_path: Path
 
 def test_a_run_refuses_an_invalid_entry_before_it_starts(tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text(ENTRY.replace("outdated", "old"), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-n", "0", "--framework=torch", "--known", str(tmp_path / "known.toml")]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert ran.returncode == 4, ran.stdout
-    assert "situation has to be a situation" in ran.stderr and "INTERNALERROR" not in ran.stdout + ran.stderr
+    seen = run(tmp_path, "--known", tmp_path / "known.toml", framework="torch")
+    assert seen.code == 4, seen.output
+    assert "situation has to be a situation" in seen.output and "INTERNALERROR" not in seen.output
