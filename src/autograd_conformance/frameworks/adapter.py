@@ -79,8 +79,8 @@ class Target(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """The claimed features (dtypes, forms of leaves and capabilities) that the probe did not find, one line each
-        with the reason.
+        """Notes of the adapter, and the claimed features (dtypes, forms of leaves and capabilities) that the probe did
+        not find, one line each with the reason.
         """
 
     @property
@@ -250,6 +250,8 @@ class Adapter:
     """The framework's random number generator. The suite restores the same state before each program, so that failures
     replay.
     """
+    notes: Sequence[str] = ()
+    """Sentences about the adapter for the head of a report."""
     variables: Sequence[str] = ()
     """Prefixes of the names of environment variables that the framework reads. A report lists those that are set."""
     programs_each: int = 0

@@ -188,8 +188,8 @@ class InProcess:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Claimed features that the probe did not find, one line each."""
-        return self.probed.notes
+        """Notes of the adapter, and the claimed features that the probe did not find, one line each."""
+        return (*self.adapter.notes, *self.probed.notes)
 
     @cached_property
     def traits(self) -> Traits:

@@ -16,6 +16,7 @@ from autograd_conformance.programs.formats.text import lines, names
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
+    Attr,
     Attrs,
     Backward,
     Clip,
@@ -133,6 +134,10 @@ class Dialect:
     """The template of the statement for each way to clip gradients, from {leaves} and {bound}."""
     optimizers: Mapping[str, str] = field(default_factory=dict)
     """The code that fills the field {optimizer} for each optimizer: ``{"sgd": "SGD"}``."""
+    always_given: Mapping[str, Attrs] = field(default_factory=dict)
+    """The settings of each optimizer that are written even where a program leaves them out, since the framework's
+    defaults are not those of `ops.optimizers`.
+    """
     writes: Mapping[str, Template] = field(default_factory=dict)
     """The template of the statement for each in-place op; {0} is the target."""
     detach_in_place: str = ""
@@ -332,7 +337,7 @@ def _optimizer(at: int, step: Step | Optimizer, program: Program, name: Mapping[
     fields = {
         "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
         "leaves": _leaves_of(step, name, dialect),
-        "settings": _settings(step.settings),
+        "settings": _settings({**dict(dialect.always_given.get(step.optimizer, ())), **dict(step.settings)}.items()),
     }
     its = [k for k, other in enumerate(program) if isinstance(other, (Step, Optimizer)) and same_optimizer(step, other)]
     if not dialect.step_again or (len(its) == 1 and isinstance(step, Step)):
@@ -354,7 +359,7 @@ def _leaves_of(step: Step | Optimizer, name: Mapping[Ref, str], dialect: Dialect
     return ", ".join(groups)
 
 
-def _settings(settings: Attrs) -> str:
+def _settings(settings: Iterable[tuple[str, Attr]]) -> str:
     return _further([f"{k}={literal(v)!r}" for k, v in settings])
 
 

@@ -20,6 +20,13 @@ class Sgd(torch.optim.SGD):
         super().__init__(params, lr=lr, momentum=momentum)
 
 
+class AdamW(torch.optim.AdamW):
+    """An optimizer without decay, unless a program asks for it."""
+
+    def __init__(self, params: Any, lr: float = 0.1, weight_decay: float = 0.0, **settings: Any) -> None:
+        super().__init__(params, lr=lr, weight_decay=weight_decay, **settings)
+
+
 class _Part(ModuleType):
     """A part of PyTorch with some names replaced."""
 
@@ -34,7 +41,7 @@ class _Part(ModuleType):
         return self._replaced.get(name) or getattr(self._part, name)
 
 
-optim = _Part(f"{__name__}.optim", torch.optim, SGD=Sgd)
+optim = _Part(f"{__name__}.optim", torch.optim, SGD=Sgd, AdamW=AdamW)
 autograd = _Part(f"{__name__}.autograd", torch.autograd)
 _functional = _Part(f"{__name__}.nn.functional", torch.nn.functional)
 _utils = _Part(f"{__name__}.nn.utils", torch.nn.utils)

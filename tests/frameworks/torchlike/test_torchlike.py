@@ -94,6 +94,22 @@ def test_what_is_missing_is_not_supported(partial: TorchLike):
     assert not partial.ops & {*found.ops}
 
 
+@pytest.mark.parametrize("settings", ["", " weight_decay=0.5"])
+def test_another_default_of_an_optimizer_is_no_wrong_formula(partial: TorchLike, settings: str, tmp_path: Path):
+    why = "its default is 0.0, that of PyTorch 0.01: programs give it"
+    assert partial.findings.defaults == {"adamw.weight_decay": why}
+    step = f"step a adamw lr=0.5{settings}"
+    program = parse(f"a = leaf [1, 2]; b = multiply a a; backward b with [1, 1]; {step}; {step}", VOCABULARY)
+    target = InProcess(partial)
+    assert first_violation(program, target.observe(program), target) is None
+    assert any(
+        "weight_decay=0.5" if settings else "weight_decay=0.01" in line for line in code(program, partial.dialect)
+    )
+    assert target.notes == (f"{PARTIAL}: adamw.weight_decay: {why}",)
+    (tmp_path / "found.toml").write_text(to_toml(partial.findings, "found.toml"))
+    assert read(tmp_path / "found.toml") == partial.findings
+
+
 def test_what_fails_otherwise_is_supported_and_judged(partial: TorchLike):
     assert {"sinh", "exp", "asinh"} <= partial.ops
     target = InProcess(partial)

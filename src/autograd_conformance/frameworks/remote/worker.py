@@ -161,8 +161,8 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
         "script": [sys.executable],
         "digest": _digest(adapter),
     }
-    if probed.notes:
-        form["notes"] = list(probed.notes)
+    if notes := [*adapter.notes, *probed.notes]:
+        form["notes"] = notes
     found = getattr(adapter, "findings", None)
     if isinstance(found, Findings):
         form["lacks"] = {table: dict(getattr(found, table)) for table in TABLES}

@@ -27,7 +27,7 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.language import DTYPES, Attrs
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 
@@ -149,6 +149,10 @@ class TorchLike(TorchInterface):
         self.optimizers = {  # type: ignore[misc]
             name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items() if name not in found.optimizers
         }
+        self.always_given = {name: _otherwise(name, found.defaults) for name in self.optimizers}
+        if self.dialect is not None:
+            self.dialect = replace(self.dialect, always_given=self.always_given)
+        self.notes = tuple(f"{self.name}: {setting}: {why}" for setting, why in found.defaults.items())
 
     # -- what every adapter defines ------------------------------------------------------------------------------------
 
@@ -184,6 +188,11 @@ def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
     return replace(
         dialect, prelude=prelude, tensor=f"{before}array({{data}}{after}", empty=f"{before}zeros({{shape}}{after}"
     )
+
+
+def _otherwise(optimizer: str, defaults: Mapping[str, str]) -> Attrs:
+    """Returns the settings of an optimizer whose defaults differ from PyTorch's, with PyTorch's values."""
+    return tuple(pair for pair in OPTIMIZERS[optimizer].defaults if f"{optimizer}.{pair[0]}" in defaults)
 
 
 def _unknown(gradient: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The features that a framework lacks, found by trying: tables with the reasons, which can be a file."""
+"""What a framework lacks or has otherwise, found by trying: tables with the reasons, which can be a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Reasons = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Findings:
-    """The features that a framework with a known interface lacks. All others of the suite's tables count as there."""
+    """The features that a framework with a known interface lacks, and its other defaults. All other features of the
+    suite's tables count as there.
+    """
 
     name: str
     version: str
@@ -24,6 +26,8 @@ class Findings:
     writes: Reasons = field(default_factory=dict)
     modules: Reasons = field(default_factory=dict)
     optimizers: Reasons = field(default_factory=dict)
+    defaults: Reasons = field(default_factory=dict)
+    """Settings whose defaults differ from PyTorch's, such as ``adamw.weight_decay``. Programs always give them."""
 
 
 TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name", "version"))
@@ -41,8 +45,14 @@ def to_toml(found: Findings, file: str, like: str = "torch-like") -> str:
     lines += [f"name = {json.dumps(found.name)}", f"version = {json.dumps(found.version)}"]
     for table in TABLES:
         lines += ["", f"[{table}]"]
-        lines += [f"{name} = {json.dumps(why, ensure_ascii=False)}" for name, why in getattr(found, table).items()]
+        lines += [
+            f"{_key(name)} = {json.dumps(why, ensure_ascii=False)}" for name, why in getattr(found, table).items()
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return json.dumps(name) if "." in name else name
 
 
 def read(path: Path) -> Findings:

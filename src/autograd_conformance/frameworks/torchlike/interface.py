@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,8 @@ class TorchInterface(Adapter):
     """The functions of ops and in-place ops."""
     maker: Maker = TENSOR
     """The call that makes leaves."""
+    always_given: Mapping[str, Attrs] = {}
+    """The settings of each optimizer that a call gives even where a program leaves them out."""
     usual: Any
     """The default dtype of the framework, before a program changes it."""
 
@@ -208,7 +210,8 @@ class TorchInterface(Adapter):
         key = (tuple(map(id, leaves)), optimizer, settings, groups)
         if key not in self.made_optimizers:
             kind = getattr(self.torch.optim, OPTIMIZERS[optimizer].torch)
-            self.made_optimizers[key] = kind(_params(leaves, groups), **dict(settings))
+            given = {**dict(self.always_given.get(optimizer, ())), **dict(settings)}
+            self.made_optimizers[key] = kind(_params(leaves, groups), **given)
         return self.made_optimizers[key]
 
     def step(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:

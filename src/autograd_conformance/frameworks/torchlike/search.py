@@ -11,6 +11,7 @@ from autograd_conformance.frameworks.torchlike.trials import (
     missing_op,
     missing_optimizer,
     missing_write,
+    other_defaults,
     refusal,
 )
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
@@ -49,8 +50,10 @@ def search(adapter: TorchInterface) -> Findings:
         writes = {name: why for name in WRITES if (why := missing_write(adapter, name, dtype))}
     if Capability.OPTIMIZERS not in lacking:
         optimizers = {name: why for name in OPTIMIZERS if (why := missing_optimizer(adapter, name))}
+    there = [name for name in OPTIMIZERS if name not in optimizers]
+    defaults = {setting: why for name in there for setting, why in other_defaults(adapter, name)}
     named = {capability.name: why for capability, why in lacking.items()}
-    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers)
+    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, defaults)
 
 
 def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from inspect import isroutine
+from inspect import Parameter, isroutine, signature
 from traceback import extract_tb, walk_tb
 from types import ModuleType
 
@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.probing.simplest_calls import simplest_call
 from autograd_conformance.frameworks.probing.smallest import SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
+from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.rows.row import Op
@@ -176,3 +177,24 @@ def missing_optimizer(adapter: Adapter, name: str) -> str | None:
     leaf = adapter.leaf(np.array([1.0, 2.0]), True)
     result = attempt(lambda: adapter.optimizer([leaf], name, OPTIMIZERS[name].choices[0]))
     return refusal(result.error) if isinstance(result, Raised) else None
+
+
+def other_defaults(adapter: TorchInterface, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the settings of an optimizer whose defaults differ from PyTorch's, each with both defaults in words. The
+    rate is none of them, since every program gives it.
+    """
+    kind = getattr(adapter.torch.optim, OPTIMIZERS[name].torch)
+    parameters = attempt(lambda: signature(kind).parameters)
+    if isinstance(parameters, Raised):  # a class of a compiled module has no signature
+        return
+    for setting, usual in OPTIMIZERS[name].defaults:
+        default = parameters[setting].default if setting in parameters else usual
+        if setting != "lr" and default is not Parameter.empty and not _equal(default, usual):
+            yield f"{name}.{setting}", f"its default is {default!r}, that of PyTorch {usual!r}: programs give it"
+
+
+def _equal(default: object, usual: object) -> bool:
+    """Whether a default is equal to PyTorch's, where a pair may be a list, and False may be None or 0."""
+    if isinstance(usual, tuple) and isinstance(default, list | tuple):
+        return tuple(default) == usual
+    return default == usual or (not default and not usual)
