@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from autograd_conformance.checking.audit import failures
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import errors
@@ -52,6 +55,13 @@ def test_refusal_keeps_graph(check, drawn: Drawn):
 @given(drawn=errors.failing_calls())
 def test_not_torn(check, drawn: Drawn):
     check(drawn)
+
+
+@rule("errors/recovers")
+@pytest.mark.parametrize("way", failures.WAYS)
+def test_each_way(check: Check, prepared: FrameworkUnderTest, way: str):
+    for program in failures.programs(way, prepared.drawable[0]):
+        check(program)
 
 
 @rule("errors/recovers")

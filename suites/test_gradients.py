@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import corners, tails
+from autograd_conformance.checking.audit import corners, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import RuleViolated
@@ -28,8 +28,10 @@ WHOLLY = settings().max_examples > 100
 
 @rule("gradients/op")
 def test_op_samples(check, prepared, op):
+    is_costly = prepared.target.programs_each > 0
     check_all(check, audit.programs(op, prepared.drawable))
     check_all(check, corners.programs(op, prepared.drawable) if op not in prepared.faulty_ops else ())
+    check_all(check, uses.programs(op, prepared.drawable, is_costly) if op not in prepared.faulty_ops else ())
     check_all(check, audit.under_another_default(op, prepared.drawable))
     check_all(check, audit.forms(op, prepared.drawable[0]) if WHOLLY else ())
 

@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.checking.audit import optimizer_steps
+from autograd_conformance.checking.check import Check
+from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import accumulation, optimizers
@@ -24,6 +27,13 @@ each = pytest.mark.parametrize("name", OPTIMIZERS)
 @given(data=st.data())
 def test_formula(check, name: str, data: st.DataObject):
     check(data.draw(optimizers.steps(name)))
+
+
+@rule("optimizers/formula")
+@each
+def test_settings(check: Check, prepared: FrameworkUnderTest, name: str):
+    for program in optimizer_steps.programs(name, prepared.drawable[0]):
+        check(program)
 
 
 @rule("optimizers/remembers")

@@ -73,7 +73,7 @@ class Recorded:
         audited = audit(framework.target, framework.drawable, False)
         framework.adopt_audit(audited)
         framework.prepare()
-        drawn = [_drawn(probe, framework, seed) for probe in probes((), tuple(alphabet.current().ops), examples)]
+        drawn = [_drawn(probe, framework, seed) for probe in probes((), tuple(framework.alphabet.ops), examples)]
         return cls(tuple(_right(test, framework) for test in drawn), audited)
 
 

@@ -17,12 +17,14 @@ from hypothesis import errors, settings
 from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
-from autograd_conformance.checking.audit import corners, tails
+from autograd_conformance.checking.audit import corners, failures, optimizer_steps, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.interactions.recorded import PART, recorded
 from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.plugin.options import PROFILE, load_profiles
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
@@ -114,6 +116,8 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     found += chain.from_iterable(_of_op(op, examples) for op in ops)
     found += chain.from_iterable(_of_write(write, examples) for write in WRITES)
     found.append(_fixed("memory/dropped", "memory/test_each_op", partial(_releases, ops)))
+    found += (_fixed("optimizers/formula", f"optimizers/test_settings[{o}]", partial(_steps, o)) for o in OPTIMIZERS)
+    found += (_fixed("errors/recovers", f"errors/test_each_way[{w}]", partial(_failures, w)) for w in failures.WAYS)
     parts = recorded().parts(whole=examples >= 10 * QUICK)
     found += (
         _fixed("sequences/history", f"recorded/test_part[{part}]", partial(_recorded, part)) for part in range(parts)
@@ -127,6 +131,8 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
     yield Probe("gradients/op", f"op[{op}]", check_drawn, single, max(4, examples // 10))
     yield _fixed("gradients/op", f"op_samples[{op}]", partial(_corners, op))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{op}]", partial(_pairs, op, examples // 10))
+    if op in VIEWS:
+        yield _fixed("views/history", f"views/test_written[{op}]", partial(_written_views, op))
     if op in tails.FUNCTIONS:
         yield _fixed("gradients/tails", f"tails[{op}]", partial(_tails, op))
     seeds = 1 if examples < 500 else 4
@@ -159,7 +165,21 @@ def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]
 
 def _corners(op: str, target: Target) -> Iterator[Program]:
     dtypes = alphabet.current().dtypes
-    return chain(corners.programs(op, dtypes), audit.under_another_default(op, dtypes))
+    works = op in alphabet.current().ops  # such an op has run alone before
+    special = chain(corners.programs(op, dtypes), uses.programs(op, dtypes)) if works else audit.programs(op, dtypes)
+    return chain(special, audit.under_another_default(op, dtypes))
+
+
+def _written_views(op: str, target: Target) -> Iterator[Program]:
+    return uses.written_views(op, alphabet.current().dtypes[0])
+
+
+def _steps(name: str, target: Target) -> Iterator[Program]:
+    return optimizer_steps.programs(name, alphabet.current().dtypes[0])
+
+
+def _failures(way: str, target: Target) -> Iterator[Program]:
+    return failures.programs(way, alphabet.current().dtypes[0])
 
 
 def _tails(op: str, target: Target) -> Iterator[Program]:

@@ -30,6 +30,9 @@ class Operands:
     functional call made in place of a backward call.
     """
 
+    only: int | None = None
+    """The place of the one fresh operand of each op that requires grad; None if `requiring` decides."""
+
     layouts: Sequence[Layout | None] = (None,)
     """The memory layouts of fresh operands, such as "transposed", drawn evenly, simplest first; None is contiguous."""
 
@@ -93,7 +96,8 @@ class Operands:
                     if domain is ANY or domain.holds(values[ref]):
                         return ref
         value = self.tensor(self._choices.pick(shapes), dtype or self.dtype, domain)
-        return self._leaf_in_layout(value, domain, self._choices.pick(self.requiring))
+        requires = self._choices.pick(self.requiring) if self.only is None else place == self.only
+        return self._leaf_in_layout(value, domain, requires)
 
     def other_dtype(self, op: Op, first: Ref) -> str | None:
         """Draws a dtype for the other operands that differs from the first operand's; None if the op or the framework

@@ -21,7 +21,7 @@ class Sgd(torch.optim.SGD):
 
 
 class AdamW(torch.optim.AdamW):
-    """An optimizer without decay, unless a program asks for it."""
+    """An optimizer without decay, unless a program gives one."""
 
     def __init__(self, params: Any, lr: float = 0.1, weight_decay: float = 0.0, **settings: Any) -> None:
         super().__init__(params, lr=lr, weight_decay=weight_decay, **settings)

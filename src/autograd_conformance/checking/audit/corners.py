@@ -15,7 +15,7 @@ from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, ta
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, Delete, Literal, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, BackwardCall, Delete, Literal, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import Draft
@@ -159,27 +159,42 @@ def beside(op: str, dtype: str) -> Program | None:
 
 
 def mixed(op: str, dtype: str) -> Program | None:
-    """Returns a program of an op whose first operand alone has this dtype, with a number that is no multiple of 1/8;
-    None if the op does not promote dtypes.
+    """Returns a program of an op whose first operand alone has this dtype. An operand and a cotangent have a number
+    that is no multiple of 1/8, which a narrower dtype would round. None if the op does not promote dtypes.
     """
 
     def found(sampler: Draft, step: Apply) -> bool:
         operands = [sampler.reference.values[r] for r in step.args]
         return len({sampler.dtypes[r] for r in step.args}) > 1 and any(np.any(x * 8 % 1) for x in operands)
 
+    def rounds(program: Program) -> bool:
+        calls = [step for step in program if isinstance(step, BackwardCall)]
+        return any(c is not None and any(x * 8 % 1 for x in c.data) for call in calls for c in call.cotangents)
+
     several = OPS[op].promotes and len(alphabet.current().dtypes) > 1
-    return _rare(op, "mixed", dtype, found) if several else None
+    return _rare(op, "mixed", dtype, found, rounds) if several else None
 
 
-def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Draft, Apply], bool]) -> Program | None:
-    """Returns the first drawn program of an op whose operands have a rare property; None if no draw has it."""
+def _rare(
+    op: str,
+    rarity: Rarity,
+    dtype: str,
+    found: Callable[[Draft, Apply], bool],
+    suits: Callable[[Program], bool] = lambda program: True,
+) -> Program | None:
+    """Returns the first drawn program of an op whose operands have a rare property, and that `suits`; the last program
+    with this property if none does, and None if no draw has it.
+    """
+    program = None
     for draw in range(DRAWS):
         sampler = sampling(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype, rarity=rarity)
         made = sampler.ops.draw(op, fresh=True)
         step = sampler.reference.steps[made[0].at]
         if isinstance(step, Apply) and step.op == op and found(sampler, step):
-            return called(sampler, made, op)
-    return None
+            program = called(sampler, made, op) or program
+            if program is not None and suits(program):
+                return program
+    return program
 
 
 def again(op: str, dtype: str) -> Program | None:

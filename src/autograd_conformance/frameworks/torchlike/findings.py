@@ -1,4 +1,6 @@
-"""What a framework lacks or has otherwise, found by trying: tables with the reasons, which can be a file."""
+"""The features that a framework lacks, and its other defaults, found by trying: tables with the reasons, which can be
+a file.
+"""
 
 from __future__ import annotations
 
