@@ -74,23 +74,26 @@ def _fitting(op: str, layout: Layout) -> Shape | None:
 
 
 def alone(op: str, dtype: str, joinable: bool = False, rarity: Rarity | None = None) -> Iterator[Program]:
-    """Yields a program for each operand of an op in which this operand alone requires grad: a functional call for it,
-    unless the program has to be `joinable`, and a backward call. With the rarity "mixed", the first operand alone has
-    this dtype.
+    """Yields a program for each operand of an op in which this operand alone requires grad, or, in a framework without
+    constants, is alone the input of a call: a functional call for it, unless the program has to be `joinable`, and a
+    backward call. With the rarity "mixed", the first operand alone has this dtype.
     """
-    for place in range(arity(OPS[op])):
+    current = alphabet.current()
+    functional = current.can(Capability.FUNCTIONAL) and not joinable
+    imperative = current.can(Capability.IMPERATIVE) and (not functional or current.can(Capability.RETAIN))
+    for place in range(arity(OPS[op]) if functional or current.can(Capability.CONSTANTS) else 0):
         sampler = sampling(zlib.crc32(f"{op} alone {place} {dtype} {rarity}".encode()), dtype, rarity=rarity)
-        sampler.operands.only = place
+        sampler.operands.only = place if current.can(Capability.CONSTANTS) else None
         made = [root for root in sampler.ops.draw(op, fresh=True) if sampler.requires(root)]
         step = _step(sampler, made, op)
-        if step is None or not sampler.can(Capability.CONSTANTS):
+        if step is None:
             continue
         try:
-            if not joinable and sampler.can(Capability.FUNCTIONAL, Capability.IMPERATIVE, Capability.RETAIN):
-                sampler.actions.grad(made, [step.args[place]], retain=True)
+            if functional:
+                sampler.actions.grad(made, [step.args[place]], retain=True if imperative else None)
         except Unsupported:  # the call cannot begin at these results
             continue
-        program = called(sampler, made, op)
+        program = called(sampler, made, op) if imperative or not functional else supported(sampler)
         if program is not None:
             yield program
 
@@ -131,7 +134,8 @@ def written_views(op: str, dtype: str) -> Iterator[Program]:
     view by another, and calls backward on the base and on the view.
     """
     row, current = OPS[op], alphabet.current()
-    if row.overlaps or not {"clone", op} <= {*current.ops}:  # faulty ops are in no alphabet
+    able = current.can(Capability.WRITES, Capability.VIEWS) and {"clone", op} <= {*current.ops}
+    if row.overlaps or not able:  # a faulty op is not in the alphabet
         return
     bases = (shape for shape in row.fresh if 0 not in shape and current.admits(shape) and takes(row, shape))
     for shape in islice(bases, BASES):
