@@ -6,10 +6,10 @@ import inspect
 import pkgutil
 from importlib import import_module
 
-from evaluation.fresh import fifth, first, fourth, second, third
+from evaluation.fresh import fifth, first, fourth, second, sixth, third
 from evaluation.fresh.fault import Fault
 
-SETS = {"first": first, "second": second, "third": third, "fourth": fourth, "fifth": fifth}
+SETS = {"first": first, "second": second, "third": third, "fourth": fourth, "fifth": fifth, "sixth": sixth}
 """The sets of faults, by name."""
 
 
