@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import corners, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import Check, violation_of
@@ -34,6 +34,8 @@ SAMPLED = 5
 @rule("higher/op")
 def test_op_samples(check: Check, prepared: FrameworkUnderTest, op: str):
     samples(check, prepared, op, 2, SEEDS)
+    if op not in prepared.faulty_ops | prepared.faulty_second_order:
+        check_all(check, uses.attributes(op, prepared.drawable[0], 2))
 
 
 @rule("higher/op-third")

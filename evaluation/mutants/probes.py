@@ -191,7 +191,9 @@ def _pairs(name: str, most: int, target: Target) -> Iterator[Program]:
 
 
 def _curvatures(op: str, times: int, seeds: int, target: Target) -> Iterator[Program]:
-    return audit.curvatures(op, alphabet.current().dtypes, seeds, times)
+    dtypes, current = alphabet.current().dtypes, alphabet.current()
+    special = times == 2 and op in current.ops and op not in current.first_order_only
+    return chain(audit.curvatures(op, dtypes, seeds, times), uses.attributes(op, dtypes[0], 2) if special else ())
 
 
 def _written_curvatures(write: str, target: Target) -> Iterator[Program]:

@@ -11,8 +11,19 @@ from autograd_conformance.checking.audit.joining import can_join
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Apply, Backward, Clip, Grad, InPlace, Leaf, Program, Step
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    BackwardCall,
+    Clip,
+    Grad,
+    InPlace,
+    Leaf,
+    Program,
+    Step,
+)
 from autograd_conformance.programs.observations import Raised
 from evaluation.fresh.fault import Fault
 from evaluation.fresh.fifth.functional import JoinedKeepsWider
@@ -64,6 +75,15 @@ def test_gradients_are_clipped_added_to_and_used_with_several_attributes() -> No
     assert len({step.attrs for program in programs for step in program if isinstance(step, Apply)}) == uses.FORMS
     kinds = [[type(step) for step in program if isinstance(step, Backward | Clip | Step)] for program in programs]
     assert all(kind == [Backward, Clip, Backward, Clip, Step] for kind in kinds)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_each_choice_of_attributes_is_differentiated(times: int) -> None:
+    programs = list(uses.attributes("softplus", "float64", times))
+    made = [step.attrs for program in programs for step in program if isinstance(step, Apply) and step.op == "softplus"]
+    assert {*made} == {*choices_of(OPS["softplus"], ((3,),))} and len({*made}) > 1
+    assert all(sum(isinstance(step, BackwardCall) for step in program) == times for program in programs)
+    assert list(uses.attributes("tanh", "float64", times)) == []
 
 
 def test_each_choice_of_attributes_of_a_view_is_written_to() -> None:

@@ -15,7 +15,7 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, outcome, re
 
 
 class HeldIsAdded(Fault):
-    """A functional call adds the gradient that an input holds to the gradient that it returns, because it takes its
+    """A functional call adds the gradient that of an input to the gradient that it returns, because it takes its
     results from there: OneFlow's autograd.grad, #9390.
     """
 
@@ -144,7 +144,7 @@ def witness_SecondPlaceIsPlain(a: Any) -> Any:
 
 
 class InputsForgetRetaining(Fault):
-    """A backward call with inputs frees the graph even if it is told to retain it, unless it creates a graph."""
+    """A backward call with inputs frees the graph even with retain_graph, unless it creates a graph."""
 
     rule = "lifetime/retained-works"
 

@@ -54,7 +54,7 @@ def witness_ProductTwiceAtZero(a: Any) -> Any:
 
 class SortedTwiceRaises(Fault):
     """Differentiating the gradient of sort, topk, cummax or cummin raises an error about indices, which these gradients
-    compute anew from the operand: MLX, #4114.
+    compute again from the operand: MLX, #4114.
     """
 
     rule = "higher/differentiable"

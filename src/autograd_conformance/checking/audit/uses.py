@@ -1,7 +1,7 @@
 """Uses: fixed programs of an op where implementations take another path than on new leaves that all require grad.
 
-The operands are constants, one operand alone requires grad, a functional call returns its gradient, the gradient is
-clipped and added to, or the result is a view that is written to.
+The op has other attributes, the operands are constants, one operand alone requires grad, a functional call returns its
+gradient, the gradient is clipped and added to, or the result is a view that is written to.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from autograd_conformance.checking.audit.programs import called, sampling, supported
-from autograd_conformance.ops.rows.row import arity, choices_of, takes
+from autograd_conformance.ops.rows.row import arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, Program, Ref, Shape
@@ -20,7 +20,7 @@ from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, differs_from_contiguous
 from autograd_conformance.strategies.building.randomness.choices import Rarity
 from autograd_conformance.strategies.building.unsupported import Unsupported
-from autograd_conformance.strategies.higher_order import applies
+from autograd_conformance.strategies.higher_order import applies, differentiate
 
 BOUND = 0.0625
 """The bound to which gradients are clipped, which nearly all exceed."""
@@ -47,6 +47,7 @@ def programs(op: str, dtypes: Sequence[str], joinable: bool = False) -> Iterator
         yield program
     yield from alone(op, dtypes[0], joinable)
     yield from () if joinable else gathered(op, dtypes[0])
+    yield from attributes(op, dtypes[0])
     for dtype in dtypes if OPS[op].promotes and len(dtypes) > 1 else ():
         yield from alone(op, dtype, joinable, "mixed")
 
@@ -127,6 +128,38 @@ def _gathered(sampler: Draft, made: Sequence[Ref], leaves: Sequence[Ref]) -> Pro
     if {"momentum", "weight_decay"} <= {*sampler.alphabet.optimizers.get("sgd", ())}:
         sampler.actions.step(leaves, "sgd", STEP)
     return supported(sampler)
+
+
+def attributes(op: str, dtype: str, times: int = 1) -> Iterator[Program]:
+    """Yields a program for each choice of an op's attributes that differentiates the op this many times; none for an op
+    with one choice, which every program of the op has.
+    """
+    forms = _forms(op)
+    for attrs, shapes in forms.items() if len(forms) > 1 else ():
+        for draw in range(DRAWS):
+            sampler = sampling(zlib.crc32(f"{op} {attrs} {shapes} {draw}".encode()), dtype)
+            program = _differentiated(sampler, sampler.ops.form(OPS[op], shapes, attrs), op, times)
+            if program is not None:
+                yield program
+                break
+
+
+def _forms(op: str) -> dict[Attrs, tuple[Shape, ...]]:
+    """Returns the choices of an op's attributes, each with the first shapes of operands that have it and elements."""
+    row, current = alphabet.current().row(op), alphabet.current()
+    found: dict[Attrs, tuple[Shape, ...]] = {}
+    for first in row.fresh:
+        for rest in rest_of(row, first) if takes(row, first) else ():
+            shapes = (first, *rest)
+            if all(0 not in shape and current.admits(shape) for shape in shapes):
+                found.update({attrs: shapes for attrs in choices_of(row, shapes) if attrs not in found})
+    return found
+
+
+def _differentiated(sampler: Draft, made: Sequence[Ref], op: str, times: int) -> Program | None:
+    if times == 1:
+        return called(sampler, made, op)
+    return supported(sampler) if applies(sampler, op) and differentiate(sampler, made, False, times) else None
 
 
 def written_views(op: str, dtype: str) -> Iterator[Program]:
