@@ -15,7 +15,7 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, outcome, re
 
 
 class HeldIsAdded(Fault):
-    """A functional call adds the gradient that of an input to the gradient that it returns, because it takes its
+    """A functional call adds the stored gradient of an input to the gradient that it returns, because it takes its
     results from there: OneFlow's autograd.grad, #9390.
     """
 
