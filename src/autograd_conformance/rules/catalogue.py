@@ -78,6 +78,8 @@ class Compares(Enum):
 
     VALUES = "values"
     """The check compares the elements of values or gradients with the right elements."""
+    DIGITS = "digits"
+    """The check compares the elements of gradients with numbers of more digits than the reference and JAX have."""
     MOVES = "moves"
     """The check compares the values of leaves after an optimizer step with the right values."""
     HELD_GRADIENTS = "held gradients"
@@ -129,7 +131,7 @@ class Rule:
         """Whether the rule is about the elements of values or gradients, or about the places to which optimizer steps
         move leaves.
         """
-        return self.compares in (Compares.VALUES, Compares.MOVES)
+        return self.compares in (Compares.VALUES, Compares.DIGITS, Compares.MOVES)
 
     @property
     def keeps_state(self) -> bool:
@@ -175,7 +177,7 @@ _RULES = (
     _must(slugs.GRADIENTS_EQUAL_LEAVES, "Two leaves of equal values MUST each receive their own gradient.", MECHANICS, of=(JOINED,)),
     _must(slugs.GRADIENTS_FORM, "A gradient MUST have the shape and the dtype of its value, in a leaf or anywhere else.", LAYOUTS),
     _must(slugs.GRADIENTS_REQUIRES_GRAD, "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
-    _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.VALUES),
+    _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.DIGITS),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),
     _must(slugs.ACCUMULATION_ADDS, "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.ACCUMULATES,)),
