@@ -75,7 +75,7 @@ def _pools(*rank: int):
     """
 
     def choices(shape: Shape) -> Choices:
-        options = ((2, 1, 0), (2, 2, 0), (2, 2, 1), (1, 1, 0), (2, 1, 1))
+        options = ((2, 1, 0), (2, 2, 0), (2, 2, 1), (1, 1, 0), (2, 1, 1), (3, 2, 1), (3, 3, 0), (1, 2, 0))
         names = ("kernel_size", "stride", "padding")
         shortest = min(shape[-rank[0] :])
         return [
@@ -141,7 +141,7 @@ def _kernels(rank: int, biased: bool = False):
 def _convolutions(*shapes: Shape) -> Choices:
     first, weight = shapes[:2]
     k, shortest = weight[2], min(first[2:])
-    options = ((1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1), (1, 0, 2), (1, 1, 2))
+    options = ((1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1), (1, 0, 2), (1, 1, 2), (2, 1, 2), (3, 2, 1))
     names = ("stride", "padding", "dilation")
 
     def fits(c: Settings) -> bool:

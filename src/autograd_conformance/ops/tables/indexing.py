@@ -26,12 +26,13 @@ def _tensor(attribute: str) -> str:
 
 def _slices(shape: Shape) -> Choices:
     n = shape[0]
-    options = [(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1), (1, n, 2), (0, 0, 1)]
+    options = [(0, n, 1), (1, n, 1), (0, n, 2), (0, n - 1, 1), (1, n, 2), (0, 0, 1), (0, n, 3), (n - 1, n, 1)]
     return [dict(zip(("start", "stop", "step"), c, strict=True)) for c in dict.fromkeys(options)]
 
 
 def _selections(shape: Shape) -> Choices:
-    return [{"dim": d, "index": i} for d, n in enumerate(shape) for i in dict.fromkeys((0, -1)) if n][:8]
+    found = [{"dim": d, "index": i} for d, n in enumerate(shape) for i in dict.fromkeys((0, -1)) if n][:8]
+    return found + [{"dim": d, "index": 1} for d, n in enumerate(shape) if n > 2]
 
 
 def _narrowings(shape: Shape) -> Choices:
@@ -43,7 +44,8 @@ def _narrowings(shape: Shape) -> Choices:
 
 def _takes(shape: Shape) -> Choices:
     named = [(d, n) for d, n in enumerate(shape) if n]
-    return [{"dim": d, "index": index} for d, n in named for index in dict.fromkeys(((n - 1, 0), (0,)))][:8]
+    found = [{"dim": d, "index": index} for d, n in named for index in dict.fromkeys(((n - 1, 0), (0,)))][:8]
+    return found + [{"dim": d, "index": (n - 1, 0, n - 1)} for d, n in named[:2] if n > 1]
 
 
 def _flat_indices(shape: Shape) -> Choices:

@@ -21,7 +21,7 @@ from autograd_conformance.programs.capabilities import Capability
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
 """The environment variable with the folder of Inductor's cache."""
 
-DONATED = """\
+UNDONATED = """\
 import torch._functorch.config
 torch._functorch.config.donated_buffer = False"""
 """Lines of a script that change a setting, without which a call with retain_graph=True raises an error that says to
@@ -51,24 +51,30 @@ class Compile(Layer):
     but the backward call.
     """
 
+    donates: bool = False
+    """Whether a compiled backward pass may write to the memory of saved tensors, as PyTorch's default is. Then a call
+    with retain_graph=True raises an error.
+    """
+
     words = "torch.compile"
-    prelude = DONATED
 
     def __post_init__(self) -> None:
-        variant = {"dynamic": self.dynamic, "fresh": self.forgets, "steps": self.steps}
+        variant = {"dynamic": self.dynamic, "fresh": self.forgets, "steps": self.steps, "donated": self.donates}
         options = f"backend={self.backend!r}{', dynamic=True' if self.dynamic else ''}"
         vars(self).update(  # members of `Layer` that follow from the fields
             label="-".join(["compile", self.backend, *(word for word, on in variant.items() if on)]),
+            prelude="" if self.donates else UNDONATED,
             head=f"@torch.compile({options})",
             call=f"torch.compile({{function}}, {options})({{inputs}})",
         )
         if self.joint:
-            excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
+            retaining = (Capability.RETAIN,) if self.donates else ()
+            excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES, *retaining)
             vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
     def simpler(self) -> Mapping[str, Layer]:
         """Returns simpler layers: this one without symbolic sizes from the start, this one with eager optimizer steps,
-        and the usual layer of each simpler backend. Returns nothing if `forgets`, because a layer that keeps its
+        this one without donated buffers, and the usual layer of each simpler backend. Returns nothing if `forgets`, because a layer that keeps its
         functions is not simpler.
         """
         if self.forgets:
@@ -76,6 +82,8 @@ class Compile(Layer):
         found: dict[str, Layer] = {}
         if self.dynamic:
             found["without dynamic=True"] = replace(self, dynamic=None)
+        if self.donates:
+            found["without donated buffers"] = replace(self, donates=False)
         if self.steps:
             found["without a compiled step"] = replace(self, steps=False)
         at = next((k for k, each in enumerate(BACKENDS) if each.backend == self.backend), -1)
@@ -151,6 +159,12 @@ class TorchCompileInductor(TorchCompile):
     """
 
     layers = (INDUCTOR,)
+
+
+class TorchCompileInductorDonated(TorchCompile):
+    """`TorchCompileInductor` as PyTorch configures it: a backward pass may overwrite the tensors that it saved."""
+
+    layers = (replace(INDUCTOR, donates=True),)
 
 
 class TorchCompileAotDynamic(TorchCompile):
