@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd_conformance.ops.rows.row import Choices, Op
+from autograd_conformance.ops.rows.row import Choices, Op, takes
 from autograd_conformance.programs.language import Attr, Attrs, Shape
 
 
@@ -68,7 +68,8 @@ def limited(row: Op, limit: Limit) -> Op:
     def choices(*shapes: Shape) -> Choices:
         return [choice for choice in row.choices(*shapes) if limit.outside(shapes, tuple(choice.items())) is None]
 
-    return replace(row, accepts=accepts, fresh=tuple(filter(accepts, row.fresh)), choices=choices)
+    made = replace(row, accepts=accepts, fresh=tuple(filter(accepts, row.fresh)), choices=choices)
+    return replace(made, fresh=tuple(shape for shape in made.fresh if takes(made, shape)) or made.fresh)
 
 
 def outside(limits: Limits, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:

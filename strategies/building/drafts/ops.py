@@ -67,8 +67,8 @@ class Ops:
         options = rest_of(op, script.shape(first))
         if alphabet.limits_shapes:
             options = tuple(shapes for shapes in options if all(map(alphabet.admits, shapes)))
-            if not options:
-                return [first]
+        if not options:  # the framework's limits leave this shape nothing
+            return [first]
         others = self._beside(op, first, options) if options[0] and choices.rarely("beside") else []
         if others:
             options = tuple(shapes for shapes in options if shapes[0] == script.shape(others[0]))

@@ -32,9 +32,12 @@ POINTS = (*SIZES, *(-size for size in SIZES), 0.0, 1 + 1e-5, 1 - 1e-5, -1 + 1e-5
 
 
 def programs(op: str, dtypes: Sequence[str], alphabet: Alphabet) -> Iterator[Program]:
-    """Yields a program for each dtype and for the first and the second derivative of a function of one number."""
+    """Yields a program for each dtype and for the first and, if the framework has functional calls that create graphs,
+    the second derivative of a function of one number.
+    """
+    orders = (1, 2) if alphabet.can(Capability.FUNCTIONAL, Capability.CREATE_GRAPH) else (1,)
     for dtype in dtypes:
-        for order in (1, 2):
+        for order in orders:
             numbers = tuple(number for number in _rounded(dtype) if _is_ordinary(op, number, order, dtype))
             if numbers:
                 yield Program(tuple(_steps(op, Literal(numbers, (len(numbers),), dtype), order, alphabet)))

@@ -108,9 +108,11 @@ def module_of(thing: object) -> str | None:
     name: Any = getattr(thing, "__module__", None) if of_class else type(thing).__module__
     if isinstance(name, str):
         return name
-    bound = getattr(thing, "__self__", None)  # a compiled function may have no module name
-    owner = bound if isinstance(bound, type | ModuleType) else type(bound)
-    return (owner.__name__ if isinstance(owner, ModuleType) else owner.__module__) if bound is not None else None
+    # a compiled function may have no module name, but it has a value or a class
+    bound = getattr(thing, "__self__", None)
+    owner: Any = bound if isinstance(bound, type | ModuleType) else type(bound)
+    owner = getattr(thing, "__objclass__", None) if bound is None else owner
+    return owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", None)
 
 
 def within(name: str, packages: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, ClassVar, NoReturn
 
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
-from autograd_conformance.frameworks.torchlike.code import Code
+from autograd_conformance.frameworks.torchlike.code import Code, methods
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, read
@@ -21,7 +21,8 @@ from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor, 
 from autograd_conformance.frameworks.torchlike.leaves import Unusable, find_maker, printed_with
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
-from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -89,6 +90,10 @@ class TorchLike(TorchInterface):
                 if has_libtorch
                 else _with_dtypes_of_arrays(self.dialect, self.maker.name)
             )
+        made = (attempt(self.tensor, np.ones(2, dtype)) for dtype in DTYPES)
+        tensor = next((each for each in made if not isinstance(each, Raised)), None)
+        self.code.methods = methods(self.torch, tensor)
+        self.dialect = replace(self.dialect, ops={**self.dialect.ops, **self.code.methods})
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -145,6 +150,8 @@ class TorchLike(TorchInterface):
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
         self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
         self.writes = frozenset({*WRITES}.difference(found.writes))
+        limits = {name: _limit(name, found.dimensions) for name in self.ops}
+        self.limits = {name: each for name, each in limits.items() if each is not None}  # type: ignore[misc]
         self.modules = tuple(each for each in (*MODULES, *RANDOM_OPS) if each not in found.modules)
         self.optimizers = {  # type: ignore[misc]
             name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items() if name not in found.optimizers
@@ -188,6 +195,14 @@ def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
     return replace(
         dialect, prelude=prelude, tensor=f"{before}array({{data}}{after}", empty=f"{before}zeros({{shape}}{after}"
     )
+
+
+def _limit(op: str, refused: Mapping[str, str]) -> Limit | None:
+    """Returns the limit on the numbers of dimensions of an op's operands; None if the framework refuses none."""
+    counts = {int(name.rpartition(".")[2]) for name in refused if name.startswith(f"{op}.")}
+    row = row_of(op)
+    every = {len(shape) for first in row.fresh for rest in row.rest(first) for shape in (first, *rest)}
+    return Limit(dimensions=tuple(sorted(every - counts))) if counts else None
 
 
 def _otherwise(optimizer: str, defaults: Mapping[str, str]) -> Attrs:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from autograd_conformance.ops.catalogue import WRITES, row_of
+from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs
+
+FUNCTION = re.compile(r"torch\.(?P<name>\w+)\(\{0\}(, (?P<rest>[^()]*))?\)")
+"""Pattern of a template that calls a function of a module with the first operand."""
 
 KEPT = 4096
 """Maximum number of generated Python functions that each of two caches keeps, for ops and for in-place ops: one
@@ -24,20 +28,34 @@ class Code:
         self.functional = functional
         """The module with the functions of `torch.nn.functional`; None if the framework has none."""
         self._names = {"torch": module, "F": functional}
+        self.methods: Mapping[str, str] = {}
+        """Templates of the ops that a framework has only as methods of its tensors, by the op's name."""
         self.op = lru_cache(maxsize=KEPT)(self._op)
         """Returns the function of an op, from the op's name, its attributes and its number of operands."""
         self.write = lru_cache(maxsize=KEPT)(self._write)
         """Returns the function of an in-place op, from the op's name, its attributes and its number of operands."""
 
     def _op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        given = _operands(operands)
-        return eval(f"lambda {', '.join(given)}: {fill(row_of(op).template, given, attrs)}", self._names)
+        given, template = _operands(operands), self.methods.get(op, row_of(op).template)
+        return eval(f"lambda {', '.join(given)}: {fill(template, given, attrs)}", self._names)
 
     def _write(self, op: str, attrs: Attrs, operands: int) -> Callable[..., None]:
         given = _operands(operands)
         made: dict[str, Any] = {}
         exec(f"def write({', '.join(given)}):\n    {fill(WRITES[op].template, given, attrs)}", self._names, made)
         return made["write"]
+
+
+def methods(module: ModuleType, tensor: object) -> dict[str, str]:
+    """Returns templates that call a method of the first operand, for the ops whose function a module lacks, as far as
+    its tensors have a method of this name.
+    """
+    found: dict[str, str] = {}
+    for op in APPLIED:
+        call = FUNCTION.fullmatch(template) if isinstance(template := row_of(op).template, str) else None
+        if call is not None and not hasattr(module, call["name"]) and hasattr(tensor, call["name"]):
+            found[op] = f"{{0}}.{call['name']}({call['rest'] or ''})"
+    return found
 
 
 def _operands(count: int) -> list[str]:

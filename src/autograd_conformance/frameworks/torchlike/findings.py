@@ -28,6 +28,8 @@ class Findings:
     writes: Reasons = field(default_factory=dict)
     modules: Reasons = field(default_factory=dict)
     optimizers: Reasons = field(default_factory=dict)
+    dimensions: Reasons = field(default_factory=dict)
+    """Numbers of dimensions that an op does not take, such as ``batch_norm.4``."""
     defaults: Reasons = field(default_factory=dict)
     """Settings whose defaults differ from PyTorch's, such as ``adamw.weight_decay``. Programs always give them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +50,7 @@ class TorchInterface(Adapter):
     """The default dtype of the framework, before a program changes it."""
 
     def __init__(self) -> None:
-        self._holding: list[ref[Tensor]] = []
+        self._holding: list[Callable[[], Tensor | None]] = []
 
     def reset(self) -> None:
         """Drop the optimizers of the last program, and its gradients.
@@ -67,7 +67,10 @@ class TorchInterface(Adapter):
 
     def hold(self, value: Tensor) -> None:
         """Remember that a tensor may store a gradient, which `reset` drops."""
-        self._holding.append(ref(value))
+        try:
+            self._holding.append(ref(value))
+        except TypeError:  # a class of a compiled module may have no weak references
+            self._holding.append(lambda: value)
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> Tensor:
         """Returns a tensor with the array's elements and dtype."""

@@ -8,6 +8,7 @@ from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.trials import (
     missing_capability,
+    missing_dimensions,
     missing_op,
     missing_optimizer,
     missing_write,
@@ -41,6 +42,8 @@ def search(adapter: TorchInterface) -> Findings:
     dtype = next((each for each in DTYPES if each not in dtypes), DTYPES[0])
     lacking = _capabilities(adapter)
     ops = {name: why for name in SINGLE if (why := missing_op(adapter, name, dtype))}
+    there = [name for name in SINGLE if name not in ops]
+    refused = {f"{name}.{n}": why for name in there for n, why in missing_dimensions(adapter, name, dtype)}
     modules = {name: why for name in (*MODULES, *RANDOM_OPS) if (why := missing_op(adapter, name, dtype))}
     for capability, rows in ((Capability.MODULES, MODULES), (Capability.RANDOM, RANDOM_OPS)):
         if {*rows} <= {*modules}:
@@ -50,10 +53,10 @@ def search(adapter: TorchInterface) -> Findings:
         writes = {name: why for name in WRITES if (why := missing_write(adapter, name, dtype))}
     if Capability.OPTIMIZERS not in lacking:
         optimizers = {name: why for name in OPTIMIZERS if (why := missing_optimizer(adapter, name))}
-    there = [name for name in OPTIMIZERS if name not in optimizers]
-    defaults = {setting: why for name in there for setting, why in other_defaults(adapter, name)}
+    made = [name for name in OPTIMIZERS if name not in optimizers]
+    defaults = {setting: why for name in made for setting, why in other_defaults(adapter, name)}
     named = {capability.name: why for capability, why in lacking.items()}
-    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, defaults)
+    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, refused, defaults)
 
 
 def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:

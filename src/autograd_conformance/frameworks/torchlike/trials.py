@@ -22,7 +22,7 @@ from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.rows.row import Op
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -34,10 +34,14 @@ from autograd_conformance.programs.own_numpy import np
 REFUSALS = re.compile(
     r"not (yet )?(been )?(implemented|supported)|unsupported|no kernel|incompatible (function|constructor) arguments"
     r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
-    r"|got multiple values|not differentiable|no derivative",
+    r"|got multiple values|not differentiable|no derivative|object is not callable"
+    r"|expect(s|ed)? .*\b(shape|rank|dimension|\dd\b)|must have (shape|rank)|must be .*\binstances?\b"
+    r"|only (supports?|accepts?)|only .*(supported|implemented)",
     re.IGNORECASE,
 )
-"""The words of messages about something that a framework does not have, or about the signature of a call."""
+"""The words of messages about something that a framework does not have, about the signature of a call, or about the
+shapes that a function takes.
+"""
 
 OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
 """The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
@@ -144,10 +148,31 @@ def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
     for shapes, attrs in simplest_calls(op):
         match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
             case Raised(error):
-                why = refusal(error)
+                why = refusal(error) or _refusal_of_none(error, op)
             case _:
                 return None
     return why
+
+
+def _refusal_of_none(error: BaseException, op: Op) -> str | None:
+    """Returns why an error says that an op's code may not pass None, where PyTorch takes None; None if it does not."""
+    passes = isinstance(op.torch, str) and "None" in op.torch
+    return f"it takes no None: {message(error)}" if passes and "'NoneType'" in str(error) else None
+
+
+def missing_dimensions(adapter: Adapter, name: str, dtype: str) -> Iterator[tuple[int, str]]:
+    """Yields the numbers of dimensions for which a framework refuses an op that it has, each with the reason."""
+    op = row_of(name)
+    firsts: dict[int, Shape] = {}
+    for shape in op.fresh:
+        if size(shape) and takes(op, shape):
+            firsts.setdefault(len(shape), shape)
+    for count, first in firsts.items() if len(firsts) > 1 else ():
+        shapes = (first, *rest_of(op, first)[0])
+        result = attempt(lambda: _called(adapter, op, shapes, choices_of(op, shapes)[0], dtype))  # noqa: B023
+        why = refusal(result.error) if isinstance(result, Raised) else None
+        if why is not None:
+            yield count, why
 
 
 def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:
@@ -176,6 +201,8 @@ def missing_optimizer(adapter: Adapter, name: str) -> str | None:
     reset(adapter)
     leaf = adapter.leaf(np.array([1.0, 2.0]), True)
     result = attempt(lambda: adapter.optimizer([leaf], name, OPTIMIZERS[name].choices[0]))
+    if isinstance(result, Raised) and isinstance(result.error, TypeError):
+        return f"{type_of(result.error)}: {message(result.error)}"  # it takes other arguments, whatever its words are
     return refusal(result.error) if isinstance(result, Raised) else None
 
 

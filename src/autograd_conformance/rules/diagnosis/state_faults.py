@@ -259,7 +259,9 @@ def _hook(
 
 
 def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again."""
+    """Yields the faults in which non-leaf values keep the gradients of earlier calls and pass these on again: all but
+    the roots of a call, or these as well.
+    """
     before = takewhile(lambda step: step is not call, reference.steps)
     calls = [
         step
@@ -268,11 +270,12 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     ]
     if not calls or isinstance(call, Grad):
         return
-    kept: Contributions = {}
-    for each in (*calls, call):
-        roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
-        passed = {edge: ct for edge, ct in kept.items() if edge in reached and edge not in roots}
-        hooked = reference.hooks.functions()
-        made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
-        kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
-    yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)
+    for with_roots in (False, True):
+        kept: Contributions = {}
+        for each in (*calls, call):
+            roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
+            passed = {e: ct for e, ct in kept.items() if e in roots and with_roots or e in reached and e not in roots}
+            hooked = reference.hooks.functions()
+            made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
+            kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
+        yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)

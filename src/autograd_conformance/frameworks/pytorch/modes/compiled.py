@@ -73,9 +73,9 @@ class Compile(Layer):
             vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns simpler layers: this one without symbolic sizes from the start, this one with eager optimizer steps,
-        this one without donated buffers, and the usual layer of each simpler backend. Returns nothing if `forgets`, because a layer that keeps its
-        functions is not simpler.
+        """Returns simpler layers: this one without symbolic sizes from the start, without donated buffers or with eager
+        optimizer steps, and the usual layer of each simpler backend. Returns nothing if `forgets`, because a layer that
+        keeps its functions is not simpler.
         """
         if self.forgets:
             return {}
