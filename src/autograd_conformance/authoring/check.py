@@ -30,7 +30,7 @@ from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program, Shape
-from autograd_conformance.programs.observations import Observation, Raised, Returned, lacks_kernel
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
@@ -231,8 +231,14 @@ def _difference(called: object, printed: object) -> str | None:
                 if one is None or two is None:
                     continue
                 if one.dtype != two.dtype or not np.array_equal(one.value, two.value, equal_nan=True):
-                    return f"gives {two.value.tolist()}; the adapter's call gives {one.value.tolist()}"
+                    return f"gives {_shown(two)}; the adapter's call gives {_shown(one)}"
     return None
+
+
+def _shown(tensor: Tensor) -> str:
+    """Returns the elements of a value, or its shape if it has none, with its dtype."""
+    elements = tensor.value.tolist() if tensor.value.size else f"no elements in the shape {tensor.value.shape}"
+    return f"{elements} ({tensor.dtype})"
 
 
 def as_code(program: Program, target: Target) -> str:

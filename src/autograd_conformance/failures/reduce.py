@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.checking.check import is_advice, related_as
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
@@ -202,7 +203,9 @@ def _rounded(value: Literal, parts: int) -> Literal:
 
 
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:
-    """Runs another program, and returns its case; None if that program is invalid or does not fail in the same way."""
+    """Runs another program, and returns its case; None if that program is invalid, needs what the framework does not
+    claim, or does not fail in the same way.
+    """
     original = case.violation
 
     def waives(violation: Violation) -> bool:
@@ -215,6 +218,8 @@ def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case 
     if not program.instructions or not is_valid(program):
         return None
     try:
+        if not unsupported_by(program, case.target) <= unsupported_by(case.program, case.target):
+            return None
         judged = case.judge(program)
         found = judged.violation_unless(waives)
         smooth = found is None or judged.is_smooth  # else a correct framework may fail, too

@@ -109,9 +109,9 @@ class Traits:
     """Whether a call may leave zeros in leaves to which no gradient flows although the root was computed from them, as
     through a detached value (tinygrad). PyTorch leaves nothing."""
     ends: bool = False
-    """Whether a call ends the graph that it differentiates (MyGrad). The values of that graph then have no history, and
-    anything recorded from one of them earlier, a leaf included, may be refused. PyTorch frees saved tensors, and does
-    not affect graphs that share only leaves."""
+    """Whether a call ends the graph that it differentiates (MyGrad), except a call with retain_graph=True. The values
+    of an ended graph have no history, and anything recorded from one of them earlier, a leaf included, may be refused.
+    PyTorch frees saved tensors, and does not affect graphs that share only leaves."""
     use_clears: bool = False
     """Whether a leaf's `.grad` may be cleared when the leaf is used in a new computation (MyGrad). PyTorch keeps
     `.grad` until it is cleared."""

@@ -151,7 +151,7 @@ class Reference:
                 return self.grads.read(Ref(at), self._grad_tensor(leaf))
             case Backward() | Grad():
                 returned = self.calls.call(at, step, self.observing)
-                if self.traits.ends and self.pullbacks.is_legal(step):
+                if self.traits.ends and not step.retain_graph and self.pullbacks.is_legal(step):
                     self.tape.end(at, set(self.pullbacks.of(step)))
                     self.pullbacks.forget()
                 return returned

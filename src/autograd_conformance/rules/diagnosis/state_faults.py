@@ -274,7 +274,7 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         kept: Contributions = {}
         for each in (*calls, call):
             roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
-            passed = {e: ct for e, ct in kept.items() if e in roots and with_roots or e in reached and e not in roots}
+            passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else e in reached)}
             hooked = reference.hooks.functions()
             made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
             kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})

@@ -10,6 +10,7 @@ from autograd_conformance.programs.language import (
     Hook,
     InPlace,
     Instruction,
+    Leaf,
     ReadGrad,
     RetainGrad,
     SetRequiresGrad,
@@ -168,6 +169,9 @@ def _history(context: Context, step: Instruction, subject: str) -> str:
     modes = context.program.mode(context.violation.at)
     if isinstance(step, Detach):
         return f"{subject} has no history, so it must not require grad"
+    if isinstance(step, Leaf):
+        kind, must = ("a leaf that requires grad", "must") if step.requires_grad else ("a constant", "must not")
+        return f"{subject} is made as {kind}, so it {must} require grad"
     if not flagged:
         return f"no operand requires grad, so {subject} must not either"
     if not is_recorded(modes):

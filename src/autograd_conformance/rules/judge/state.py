@@ -93,6 +93,7 @@ class Judging:
         stateful = reference.needs_observations(program)
         reference = reference.empty() if stateful else reference
         reference.observing = stateful
+        reference.storages.documented = Capability.VIEWS in capabilities
         tape = Tape(reference, capabilities, regions=regions)
         return Judging(program, frozenset(capabilities), reference, tape, waives=waives, regions=regions)
 

@@ -59,6 +59,12 @@ class Flag(Observed, Expected):
 
     requires: bool
     of: Flagged = Flagged.RESULT
+    loses: bool = False
+    """Whether a gradient that is not zero is lost with the flag, as a silently wrong number."""
+
+    def severity_among(self, expected: Collection[Expected]) -> Severity:
+        """Returns "value" if a gradient is lost, and else "form"."""
+        return "value" if self.loses else self.severity
 
     @property
     def grad(self) -> str:

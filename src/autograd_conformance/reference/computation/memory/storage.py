@@ -76,6 +76,10 @@ class Storages:
     internal_overlap: set[Ref] = field(default_factory=set)
     """Storages in which two elements of a value may have the same place in memory, according to the observed
     strides."""
+    documented: bool = True
+    """Whether the framework says which values share memory. If it does not, a write leaves the elements of the other
+    values of the storage unspecified.
+    """
     _offsets: dict[Ref, Array] = field(default_factory=dict)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
@@ -151,8 +155,9 @@ class Storages:
         for other in self.overlapping.get(storage, ()):
             self.unspecified.update(self.aliases(other))
         aliases = self.aliases(ref)
-        if len(aliases) == 1:
+        if len(aliases) == 1 or not self.documented:
             self.values[ref] = value
+            self.unspecified.update(alias for alias in aliases if alias != ref)
             return
         content = np.array(self.values[storage], dtype=np.float64).ravel()
         content[self.offsets(ref).ravel()] = np.ravel(value)

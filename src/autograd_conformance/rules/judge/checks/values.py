@@ -12,12 +12,14 @@ from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
+    Backward,
     Detach,
     DetachInPlace,
     Grad,
     InPlace,
     Instruction,
     Leaf,
+    Literal,
     ReadGrad,
     Ref,
     Step,
@@ -145,7 +147,17 @@ def judge_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
         judging.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
         return None
     rule = _history_rule(judging, ref.at, step, requires)
-    return judging.differs(rule, at, ref, Flag(tensor.requires_grad), Flag(requires), step)
+    loses = requires and isinstance(step, Apply) and _has_gradient(judging, ref)
+    return judging.differs(rule, at, ref, Flag(tensor.requires_grad, loses=loses), Flag(requires), step)
+
+
+def _has_gradient(judging: Judging, ref: Ref) -> bool:
+    """Whether some operand of a value has a gradient that is not zero, for a cotangent of ones."""
+    value = judging.reference.values[ref]
+    ones = Literal((1.0,) * value.size, value.shape)
+    contributions = judging.reference.pullbacks.of(Backward((ref,), (ones,)))
+    own = judging.reference.tape.edge(ref)
+    return any(np.any(gradient) for edge, gradient in contributions.items() if edge != own)
 
 
 def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) -> Slug:
