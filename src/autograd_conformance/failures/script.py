@@ -154,7 +154,7 @@ def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
     """Returns the expression that prints a value, with all digits if only the last digits are wrong."""
     got, want = violation.got, violation.want
     alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
-    return dialect.in_full.format(value=what) if alike and dialect.in_full else what
+    return dialect.in_full.format(value=what) if alike and dialect.in_full else dialect.elements.format(value=what)
 
 
 def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:

@@ -100,6 +100,10 @@ class Dialect:
     """Template of the expression that reads the shape of {value}; empty if there is none."""
     flag: str = ""
     """Template of the expression that reads whether {value} requires grad, such as ``{value}.requires_grad``."""
+    elements: str = "{value}"
+    """Template of the expression that is printed to show the elements of {value}, for frameworks whose values print
+    without them.
+    """
     in_full: str = ""
     """Template of the expression that reads the elements of {value} with all digits, if printing the value leaves some
     out.

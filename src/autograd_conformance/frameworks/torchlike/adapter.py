@@ -90,8 +90,10 @@ class TorchLike(TorchInterface):
                 if has_libtorch
                 else _with_dtypes_of_arrays(self.dialect, self.maker.name)
             )
-        made = (attempt(self.tensor, np.ones(2, dtype)) for dtype in DTYPES)
+        made = (attempt(self.tensor, np.full(2, 1.5, dtype)) for dtype in DTYPES)
         tensor = next((each for each in made if not isinstance(each, Raised)), None)
+        if "1.5" not in str(attempt(str, tensor)):
+            self.dialect = replace(self.dialect, elements="{value}.detach().numpy()")
         self.code.methods = methods(self.torch, tensor)
         self.dialect = replace(self.dialect, ops={**self.dialect.ops, **self.code.methods})
         usual = attempt(lambda: self.torch.get_default_dtype())
