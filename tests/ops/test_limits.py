@@ -46,3 +46,8 @@ def test_further_operands_keep_within_the_limit_too():
     row = limited(row_of("add"), Limit(broadcasts=False))
     assert rest_of(row, (2, 3)) == (((2, 3),),)
     assert len(rest_of(row_of("add"), (2, 3))) > 1
+
+
+def test_a_limit_leaves_no_shape_without_attributes():
+    row = limited(row_of("chunk"), Limit({"chunks": (2, 3)}))
+    assert row.fresh and all(takes(row, shape) for shape in row.fresh)

@@ -44,4 +44,5 @@ def findings_of(target: Target) -> Findings:
         table: {name: sent.get(table, {}).get(name, why) for name in names if name not in there}
         for table, (names, there) in tables.items()
     }
-    return Findings(target.name, target.version, **missing)
+    partly = {table: sent.get(table, {}) for table in ("dimensions", "defaults")}
+    return Findings(target.name, target.version, **missing, **partly)

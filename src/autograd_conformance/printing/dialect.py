@@ -16,7 +16,6 @@ from autograd_conformance.programs.formats.text import lines, names
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
-    Attr,
     Attrs,
     Backward,
     Clip,
@@ -138,9 +137,9 @@ class Dialect:
     """The template of the statement for each way to clip gradients, from {leaves} and {bound}."""
     optimizers: Mapping[str, str] = field(default_factory=dict)
     """The code that fills the field {optimizer} for each optimizer: ``{"sgd": "SGD"}``."""
-    always_given: Mapping[str, Attrs] = field(default_factory=dict)
-    """The settings of each optimizer that are written even where a program leaves them out, since the framework's
-    defaults are not those of `ops.optimizers`.
+    always_given: Mapping[str, str] = field(default_factory=dict)
+    """The code of settings that are written even where a program leaves them out, since the framework's defaults are
+    not those of `ops.optimizers`: ``{"adamw.weight_decay": "0.01"}``.
     """
     writes: Mapping[str, Template] = field(default_factory=dict)
     """The template of the statement for each in-place op; {0} is the target."""
@@ -341,7 +340,7 @@ def _optimizer(at: int, step: Step | Optimizer, program: Program, name: Mapping[
     fields = {
         "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
         "leaves": _leaves_of(step, name, dialect),
-        "settings": _settings({**dict(dialect.always_given.get(step.optimizer, ())), **dict(step.settings)}.items()),
+        "settings": _settings(step.settings) + _always_given(step, dialect),
     }
     its = [k for k, other in enumerate(program) if isinstance(other, (Step, Optimizer)) and same_optimizer(step, other)]
     if not dialect.step_again or (len(its) == 1 and isinstance(step, Step)):
@@ -363,8 +362,17 @@ def _leaves_of(step: Step | Optimizer, name: Mapping[Ref, str], dialect: Dialect
     return ", ".join(groups)
 
 
-def _settings(settings: Iterable[tuple[str, Attr]]) -> str:
+def _settings(settings: Attrs) -> str:
     return _further([f"{k}={literal(v)!r}" for k, v in settings])
+
+
+def _always_given(step: Step | Optimizer, dialect: Dialect) -> str:
+    named = {key.partition(".")[2]: code for key, code in dialect.always_given.items() if _is_of(key, step)}
+    return _further([f"{name}={code}" for name, code in named.items() if name not in dict(step.settings)])
+
+
+def _is_of(key: str, step: Step | Optimizer) -> bool:
+    return key.partition(".")[0] == step.optimizer
 
 
 def _pairs(settings: Attrs) -> str:

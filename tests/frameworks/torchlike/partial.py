@@ -10,7 +10,7 @@ import torch
 
 __version__ = "3.1"
 
-LACKS = ("tan", "set_default_dtype", "func")
+LACKS = ("tan", "block_diag", "set_default_dtype", "func")
 
 
 class Sgd(torch.optim.SGD):
@@ -27,6 +27,13 @@ class AdamW(torch.optim.AdamW):
         super().__init__(params, lr=lr, weight_decay=weight_decay, **settings)
 
 
+class Adagrad(torch.optim.Adagrad):
+    """An optimizer of modules' parameters alone."""
+
+    def __init__(self, params: Any, lr: float = 0.1, **settings: Any) -> None:
+        raise TypeError("Optimizer params must be Parameter instances")
+
+
 class _Part(ModuleType):
     """A part of PyTorch with some names replaced."""
 
@@ -41,9 +48,24 @@ class _Part(ModuleType):
         return self._replaced.get(name) or getattr(self._part, name)
 
 
-optim = _Part(f"{__name__}.optim", torch.optim, SGD=Sgd, AdamW=AdamW)
+optim = _Part(f"{__name__}.optim", torch.optim, SGD=Sgd, AdamW=AdamW, Adagrad=Adagrad)
 autograd = _Part(f"{__name__}.autograd", torch.autograd)
-_functional = _Part(f"{__name__}.nn.functional", torch.nn.functional)
+
+
+def batch_norm(x: torch.Tensor, running_mean: Any, *rest: Any, **settings: Any) -> torch.Tensor:
+    """Takes no None."""
+    running_mean.shape  # noqa: B018
+    return torch.nn.functional.batch_norm(x, running_mean, *rest, **settings)
+
+
+def glu(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Takes up to three dimensions."""
+    if x.ndim > 3:
+        raise ValueError("glu expects input of shape (batch, features) or (batch, features, length)")
+    return torch.nn.functional.glu(x, dim)
+
+
+_functional = _Part(f"{__name__}.nn.functional", torch.nn.functional, batch_norm=batch_norm, glu=glu)
 _utils = _Part(f"{__name__}.nn.utils", torch.nn.utils)
 nn = _Part(f"{__name__}.nn", torch.nn, functional=_functional, utils=_utils)
 
@@ -51,6 +73,11 @@ nn = _Part(f"{__name__}.nn", torch.nn, functional=_functional, utils=_utils)
 def cos(x: torch.Tensor) -> torch.Tensor:
     """Refuses, as frameworks do that have the name alone."""
     raise NotImplementedError("cos is not implemented for this device")
+
+
+def trace(x: torch.Tensor) -> torch.Tensor:
+    """Has PyTorch's name and another meaning."""
+    return x()  # type: ignore[operator]
 
 
 def sinh(x: torch.Tensor) -> torch.Tensor:

@@ -85,8 +85,8 @@ def test_a_capability_is_shown_without_the_usual_op(lacking: str, monkeypatch: p
 def test_what_is_missing_is_not_supported(partial: TorchLike):
     found = partial.findings
     assert (found.name, found.version, found.dtypes) == (PARTIAL, "3.1", {})
-    assert {*found.ops} == {"tan", "cos", "cosh", "logsumexp"}
-    assert found.ops["tan"] == f"AttributeError: module {PARTIAL!r} has no attribute 'tan'"
+    assert {*found.ops} == {"cos", "cosh", "logsumexp", "trace", "batch_norm", "batch_norm_affine", "block_diag"}
+    assert found.ops["block_diag"] == f"AttributeError: module {PARTIAL!r} has no attribute 'block_diag'"
     assert found.ops["cos"] == "NotImplementedError: cos is not implemented for this device"
     assert found.ops["logsumexp"].startswith("TypeError: logsumexp() got an unexpected keyword argument")
     assert {*found.capabilities} - {each.name for each in UNTRIED} == {"DEFAULT_DTYPE", "FOREACH", "FUSED", "MODULES"}
@@ -108,6 +108,20 @@ def test_another_default_of_an_optimizer_is_no_wrong_formula(partial: TorchLike,
     assert target.notes == (f"{PARTIAL}: adamw.weight_decay: {why}",)
     (tmp_path / "found.toml").write_text(to_toml(partial.findings, "found.toml"))
     assert read(tmp_path / "found.toml") == partial.findings
+
+
+def test_shapes_that_an_op_refuses_are_a_limit_and_namesakes_are_missing(partial: TorchLike):
+    assert {*partial.findings.dimensions} == {"glu.4"} and partial.limits["glu"].dimensions == (1, 2, 3)
+    assert partial.findings.ops["trace"] == "TypeError: 'Tensor' object is not callable"
+    assert partial.findings.ops["batch_norm"] == "it takes no None: 'NoneType' object has no attribute 'shape'"
+    assert partial.findings.optimizers == {"adagrad": "TypeError: Optimizer params must be Parameter instances"}
+
+
+def test_a_method_stands_in_for_a_missing_function(partial: TorchLike):
+    program = parse("a = leaf [1, 2]; b = tan a; backward b with [1, 1]", VOCABULARY)
+    target = InProcess(partial)
+    assert first_violation(program, target.observe(program), target) is None
+    assert any("a.tan()" in line for line in code(program, partial.dialect))
 
 
 def test_what_fails_otherwise_is_supported_and_judged(partial: TorchLike):
@@ -442,7 +456,7 @@ def test_a_subclass_names_its_module():
 def test_a_worker_serves_it_in_another_process():
     target = open_target(served(NAME, sys.executable, None))
     program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
-    assert "tan" not in target.ops
+    assert "block_diag" not in target.ops
     assert first_violation(program, target.observe(program), target) is None
 
 

@@ -160,7 +160,8 @@ class TorchLike(TorchInterface):
         }
         self.always_given = {name: _otherwise(name, found.defaults) for name in self.optimizers}
         if self.dialect is not None:
-            self.dialect = replace(self.dialect, always_given=self.always_given)
+            given = {f"{name}.{key}": repr(value) for name, pairs in self.always_given.items() for key, value in pairs}
+            self.dialect = replace(self.dialect, always_given=given)
         self.notes = tuple(f"{self.name}: {setting}: {why}" for setting, why in found.defaults.items())
 
     # -- what every adapter defines ------------------------------------------------------------------------------------

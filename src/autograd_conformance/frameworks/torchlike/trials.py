@@ -21,6 +21,7 @@ from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
+from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
@@ -34,14 +35,15 @@ from autograd_conformance.programs.own_numpy import np
 REFUSALS = re.compile(
     r"not (yet )?(been )?(implemented|supported)|unsupported|no kernel|incompatible (function|constructor) arguments"
     r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
-    r"|got multiple values|not differentiable|no derivative|object is not callable"
-    r"|expect(s|ed)? .*\b(shape|rank|dimension|\dd\b)|must have (shape|rank)|must be .*\binstances?\b"
-    r"|only (supports?|accepts?)|only .*(supported|implemented)",
+    r"|got multiple values|not differentiable|no derivative|object is not callable",
     re.IGNORECASE,
 )
-"""The words of messages about something that a framework does not have, about the signature of a call, or about the
-shapes that a function takes.
-"""
+"""The words of messages about something that a framework does not have, or about the signature of a call."""
+
+SHAPES = re.compile(
+    r"expect(s|ed)? .*\b(shape|rank|dimension|\dd\b)|must have (shape|rank)|only (supports?|accepts?)", re.IGNORECASE
+)
+"""The words of messages about the shapes that a function takes."""
 
 OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
 """The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
@@ -69,8 +71,10 @@ def tried(adapter: Adapter, program: Program) -> Observation | Raised:
         return Raised(error.__cause__ or error)
 
 
-def refusal(error: BaseException) -> str | None:
-    """Returns why an error says that something is missing; None if it does not say so."""
+def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
+    """Returns why an error says that something is missing, or, with `of_shapes`, that a function does not take the
+    shapes of its operands; None if it does not say so.
+    """
     match error:
         case NotImplementedError() | ImportError():
             says = True
@@ -87,7 +91,7 @@ def refusal(error: BaseException) -> str | None:
                 or UNSETTABLE.search(str(error)) is not None
             )
         case _:
-            says = REFUSALS.search(str(error)) is not None
+            says = any(each.search(str(error)) for each in ((REFUSALS, SHAPES) if of_shapes else (REFUSALS,)))
     return f"{type_of(error)}: {message(error).partition(chr(10))[0]}" if says else None
 
 
@@ -148,7 +152,7 @@ def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
     for shapes, attrs in simplest_calls(op):
         match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
             case Raised(error):
-                why = refusal(error) or _refusal_of_none(error, op)
+                why = refusal(error, name not in TABLE) or _refusal_of_none(error, op)
             case _:
                 return None
     return why
@@ -170,7 +174,7 @@ def missing_dimensions(adapter: Adapter, name: str, dtype: str) -> Iterator[tupl
     for count, first in firsts.items() if len(firsts) > 1 else ():
         shapes = (first, *rest_of(op, first)[0])
         result = attempt(lambda: _called(adapter, op, shapes, choices_of(op, shapes)[0], dtype))  # noqa: B023
-        why = refusal(result.error) if isinstance(result, Raised) else None
+        why = refusal(result.error, True) if isinstance(result, Raised) else None
         if why is not None:
             yield count, why
 
