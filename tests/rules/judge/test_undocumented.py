@@ -1,4 +1,4 @@
-"""Judging what a framework leaves open: sharing that it does not document, retained graphs, and flags that lose a
+"""Judging what a framework does not specify: sharing that it does not document, retained graphs, and flags that lose a
 gradient.
 """
 
