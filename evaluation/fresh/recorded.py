@@ -73,11 +73,12 @@ class Recorded:
         audited = audit(framework.target, framework.drawable, False)
         framework.adopt_audit(audited)
         framework.prepare()
-        drawn = [_drawn(probe, framework, seed) for probe in probes((), tuple(framework.alphabet.ops), examples)]
+        drawn = [drawn_by(probe, framework, seed) for probe in probes((), tuple(framework.alphabet.ops), examples)]
         return cls(tuple(_right(test, framework) for test in drawn), audited)
 
 
-def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
+def drawn_by(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
+    """Returns a test with the programs that it draws for a framework."""
     cases: list[Case] = []
     check = Recording(framework.target, cases=cases)
     draw(probe, check, seed)
@@ -86,13 +87,13 @@ def _drawn(probe: Probe, framework: FrameworkUnderTest, seed: int) -> Test:
 
 def _right(test: Test, framework: FrameworkUnderTest) -> Test:
     """Returns a test without the programs that fail on PyTorch itself."""
-    check = _check(test, framework)
+    check = check_of(test, framework)
     if check is None:
         return test
-    return replace(test, cases=tuple(case for case in test.cases if not _broken(check, case)))
+    return replace(test, cases=tuple(case for case in test.cases if not broken_by(check, case)))
 
 
-def _check(test: Test, framework: FrameworkUnderTest) -> Check | None:
+def check_of(test: Test, framework: FrameworkUnderTest) -> Check | None:
     """Returns a check of a test's programs; None if the framework lacks what the test's rule needs."""
     target, needs = framework.target, RULES[test.rule].needs
     if Capability.COUNTS_SAVED in needs and target.saved_tensor_counter is not None:
@@ -100,7 +101,7 @@ def _check(test: Test, framework: FrameworkUnderTest) -> Check | None:
     return Check(target, known=framework.known, strict=False) if needs <= target.capabilities else None
 
 
-def _broken(check: Check, case: Case) -> RuleViolated | None:
+def broken_by(check: Check, case: Case) -> RuleViolated | None:
     """Returns the violation that a program shows; None if it shows none."""
     try:
         check(case)
@@ -129,11 +130,11 @@ def hunt(fault: type[Fault], recorded: Recorded, examples: int, most: int) -> di
     programs = failing = 0
     family = RULES[fault.rule].family
     for test in sorted(recorded.tests, key=lambda test: (test.rule != fault.rule, RULES[test.rule].family != family)):
-        check = _check(test, framework)
+        check = check_of(test, framework)
         for case in test.cases if check is not None and failing < most else ():
             assert check is not None
             programs += 1
-            broken = _broken(check, case)
+            broken = broken_by(check, case)
             failing += broken is not None
             if broken is not None and first.test is None:
                 violation = broken.violation
