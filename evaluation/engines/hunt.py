@@ -18,7 +18,7 @@ from evaluation.engines.programs import Programs, judge, loaded
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the suite's programs found in one mutant."""
+    """The result of the suite's programs for one mutant."""
 
     file: str
     """The changed file."""

@@ -21,7 +21,7 @@ def copy(engine: Engine, mutation: Mutation, folder: Path) -> None:
 
 
 def put_in_place(engine: Engine, folder: Path) -> None:
-    """Makes this process import the engine, and its adapter, anew from a folder with a copy of its package.
+    """Makes this process import the engine, and its adapter, from a folder with a copy of its package.
 
     This changes the process permanently. Raises what importing the copy raises.
     """

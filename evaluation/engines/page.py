@@ -33,9 +33,9 @@ KINDS = (
 """How a person judged a survivor, with the title of its list."""
 
 ENDINGS = {
-    "killed: import": "cannot be imported",
-    "killed: hang": "do not end",
-    "killed: crash": "end the process",
+    "killed: import": "cannot be imported or fails the first program",
+    "killed: hang": "does not end",
+    "killed: crash": "ends the process",
 }
 """How a mutant may end without a violation."""
 
@@ -52,7 +52,7 @@ class Survivor:
     why: str
     """Why it is not visible, or which program would show it."""
     own: str
-    """What the engine's own tests found."""
+    """The result of the engine's own tests."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,11 @@ class EngineResult:
         return sum(own for _, own in self._both)
 
     @property
+    def both(self) -> int:
+        """Number of mutants that the own tests and the suite found."""
+        return sum(own and suite for suite, own in self._both)
+
+    @property
     def only_own(self) -> int:
         """Number of mutants that the own tests found and the suite did not."""
         return sum(own and not suite for suite, own in self._both)
@@ -141,10 +146,10 @@ class EngineResult:
     def ends(self) -> str:
         """A sentence about the mutants that the suite found, by how they ended."""
         outcomes = Counter(line["outcome"] for line in self.suite.values())
-        rest = [f"{outcomes[outcome]} {words}" for outcome, words in ENDINGS.items() if outcomes[outcome]]
+        rest = [f"{outcomes[each]} counted as “{words}”" for each, words in ENDINGS.items() if outcomes[each]]
         return (
             f"Of the {self.killed} that the suite found, "
-            + ", ".join([f"{outcomes['killed']} violate a rule", *rest])
+            + ", ".join([f"{outcomes['killed']} violated a rule", *rest])
             + "."
         )
 
@@ -166,7 +171,7 @@ def page() -> str:
     templates.loader = FileSystemLoader(Path(__file__).with_name("templates"))
     found = [result(name) for name in ENGINES if (FOUND / f"{name}.jsonl").exists()]
     rendered = templates.get_template("engines.md.j2").render(
-        results=found, kinds=KINDS, share=share, change=_change, endings=", ".join(ENDINGS.values())
+        results=found, kinds=KINDS, share=share, change=_change, endings=" or ".join(ENDINGS.values())
     )
     return rendered.rstrip() + "\n"
 

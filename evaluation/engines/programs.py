@@ -18,7 +18,7 @@ from evaluation.fresh.recorded import Case, Test, broken_by, check_of, drawn_by
 from evaluation.mutants.probes import probes
 
 BREAKS_WITHOUT_VERDICT = "adapter error"
-"""What a program found that ends a run without a verdict: the suite takes the error for the adapter's."""
+"""The finding of a program that ends a run without a verdict: the suite takes the error for the adapter's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def under_test(name: str) -> FrameworkUnderTest:
 
 
 def _alone(op: str, framework: FrameworkUnderTest) -> Test:
-    """Returns the audit's programs of an op. The audit itself stops at an op's first violation; these go on."""
+    """Returns the audit's programs of an op. The audit itself stops at an op's first violation; these continue."""
     cases: Iterator[Program] = to_run_alone(audit.programs(op, framework.drawable), framework.target)
     return Test(f"audit[{op}]", "gradients/op", tuple(cases))
 
