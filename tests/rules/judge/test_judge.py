@@ -47,7 +47,10 @@ DETACHED = "a = leaf 2; h = multiply a a; d = detach h; b = multiply a d; backwa
 MATRIX = "a = leaf [[1, 2], [3, 4]]; b = matmul a a; backward b with [[1, 0], [2, 0]]"
 TURNED = "a = leaf [[1, 2], [3, 4]]; b = negative a; c = matmul b b; backward c with [[1, 0], [2, 0]]"
 
+CLEARED = "a = leaf 3; b = multiply a a; backward b with 1 retain=True; zero a; backward b with 2"
+
 WRONG = [
+    (CLEARED, to(18), "gradients/graph", "kept the gradients"),
     (SQUARE, to(12), "gradients/op", "added twice"),
     (SQUARE, to(-6), "gradients/op", "subtracted"),
     (SQUARE, to(3), "gradients/same-argument", "only for its first place"),

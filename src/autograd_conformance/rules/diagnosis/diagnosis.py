@@ -7,6 +7,7 @@ gradient" does not. The first match is reported; the simplest faults are tried f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
@@ -15,7 +16,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
-from autograd_conformance.rules.diagnosis.state_faults import state_faults
+from autograd_conformance.rules.diagnosis.state_faults import kept_gradients, state_faults
 
 Gradients = Mapping[Ref, Array | None]
 """The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
@@ -28,14 +29,20 @@ Totals = dict[Ref, Array]
 
 
 def diagnose(
-    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, new: Gradients, alone: bool = False
+    reference: Reference,
+    call: BackwardCall,
+    leaf: Ref,
+    old: Gradients,
+    new: Gradients,
+    alone: bool = False,
+    accumulates: bool = True,
 ) -> Diagnosis | None:
     """Returns the first known fault that gives `leaf` a wrong gradient and explains all observed gradients, up to a
     thousand roundings; None if no known fault does.
 
     `old` are the gradients before the call, `new` those after it. For the functional form, `new` are the results, by
     input. `alone` says that the call goes through a single op; a fault that the op itself may have is then attributed
-    to `gradients/op`.
+    to `gradients/op`. `accumulates` says that calls add to the gradients that leaves hold.
     """
     pulled = reference.pullbacks.of(call)
     into = call.inputs if isinstance(call, Grad) else reference.calls.receivers(call, dict(pulled))
@@ -44,7 +51,12 @@ def diagnose(
         return None
     before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in expected.items()}
     observed = {r: np.zeros_like(c) if new[r] is None else np.asarray(new[r]) for r, c in expected.items()}
-    for diagnosis, faulty in _explanations(reference, call, leaf, old, before, expected, alone):
+    found = chain(
+        _explanations(reference, call, leaf, old, before, expected, alone),
+        _held(reference, call, leaf, old, before, expected) if accumulates else (),
+        _turned(before, expected, alone),
+    )
+    for diagnosis, faulty in found:
         if _same(before[leaf] + expected[leaf], faulty[leaf]):
             continue
         if all(faulty[r].shape == observed[r].shape and _same(observed[r], faulty[r]) for r in expected):
@@ -86,8 +98,22 @@ def _explanations(
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] + 2 * c for r, c in expected.items()}
     kind = DiagnosisKind.NEGATED if returns else DiagnosisKind.SUBTRACTED
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] - c for r, c in expected.items()}
-    if old.get(leaf) is not None:  # the faults above are likelier where what is held is the call's contribution, too
+
+
+def _held(
+    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, expected: Totals
+) -> Iterator[tuple[Diagnosis, Totals]]:
+    """Yields faults that pass on or add again what an earlier call left. Other faults are likelier where that is the
+    call's contribution, too.
+    """
+    for diagnosis, contributions in kept_gradients(reference, call, True):
+        edges = {r: reference.tape.edge(r) for r in expected}
+        yield diagnosis, {r: before[r] + contributions.get(edge, 0.0) for r, edge in edges.items()}
+    if old.get(leaf) is not None:
         yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
+
+
+def _turned(before: Totals, expected: Totals, alone: bool) -> Iterator[tuple[Diagnosis, Totals]]:
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
     rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
     diagnosis = Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule)

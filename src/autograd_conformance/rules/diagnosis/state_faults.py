@@ -259,7 +259,12 @@ def _hook(
 
 
 def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Yields the faults in which non-leaf values keep the gradients of earlier calls and pass these on again: all but
+    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again."""
+    yield from kept_gradients(reference, call, False)
+
+
+def kept_gradients(reference: Reference, call: BackwardCall, with_roots: bool) -> Iterator[Fault]:
+    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again: all but
     the roots of a call, or these as well.
     """
     before = takewhile(lambda step: step is not call, reference.steps)
@@ -270,12 +275,11 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     ]
     if not calls or isinstance(call, Grad):
         return
-    for with_roots in (False, True):
-        kept: Contributions = {}
-        for each in (*calls, call):
-            roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
-            passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else e in reached)}
-            hooked = reference.hooks.functions()
-            made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
-            kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
-        yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)
+    kept: Contributions = {}
+    for each in (*calls, call):
+        roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
+        passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else e in reached)}
+        hooked = reference.hooks.functions()
+        made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
+        kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
+    yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)

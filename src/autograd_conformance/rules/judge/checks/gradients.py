@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
@@ -151,7 +152,8 @@ def _check_value(
     )  # fmt: skip
     held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
     gradients = values_of(held), values_of(observed.gradients)
-    diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
+    accumulates = Capability.ACCUMULATES in judging.capabilities
+    diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone, accumulates)
     if diagnosis is None:
         return undiagnosed
     if RULES[rule].general and judging.applies(diagnosis.rule):
