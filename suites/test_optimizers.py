@@ -32,7 +32,7 @@ def test_formula(check, name: str, data: st.DataObject):
 @rule("optimizers/formula")
 @each
 def test_settings(check: Check, prepared: FrameworkUnderTest, name: str):
-    for program in optimizer_steps.programs(name, prepared.drawable[0]):
+    for program in optimizer_steps.programs(name, prepared.drawable):
         check(program)
 
 

@@ -175,7 +175,7 @@ def _written_views(op: str, target: Target) -> Iterator[Program]:
 
 
 def _steps(name: str, target: Target) -> Iterator[Program]:
-    return optimizer_steps.programs(name, alphabet.current().dtypes[0])
+    return optimizer_steps.programs(name, alphabet.current().dtypes)
 
 
 def _failures(way: str, target: Target) -> Iterator[Program]:

@@ -30,6 +30,10 @@ from evaluation.fresh.fifth.functional import JoinedKeepsWider
 from evaluation.fresh.fifth.gradients import PoolReadsStorage
 from evaluation.fresh.fifth.optimizers import SlicesNorm
 from evaluation.fresh.fifth.writes import LastIsFirst
+from evaluation.fresh.sixth.gradients import ReshapeOfExpanded
+from evaluation.fresh.sixth.higher import BatchedProductTwice
+from evaluation.fresh.sixth.hooks import RetainedStaysBehind
+from evaluation.fresh.sixth.optimizers import DecayForEachDtype
 
 BOTH = ("float64", "float32")
 
@@ -115,6 +119,10 @@ def torch_target() -> InProcess:
         (JoinedKeepsWider, lambda: uses.programs("concat", BOTH), "gradients/form"),
         (SlicesNorm, lambda: uses.programs("embedding", BOTH), "optimizers/clips"),
         (LastIsFirst, lambda: uses.written_views("select", "float64"), "views/history"),
+        (ReshapeOfExpanded, lambda: uses.attributes("reshape", "float64"), "gradients/graph"),
+        (BatchedProductTwice, lambda: uses.attributes("bmm", "float64", 2), "higher/op"),
+        (RetainedStaysBehind, lambda: uses.written_views("select", "float64"), "hooks/retained"),
+        (DecayForEachDtype, lambda: optimizer_steps.programs("adamw", BOTH), "optimizers/variants"),
     ],
     ids=lambda each: each.__name__ if isinstance(each, type) else "",
 )
@@ -128,7 +136,7 @@ def test_they_find_faults_that_drawn_programs_did_not(fault, programs, rule) -> 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_each_setting_of_an_optimizer_has_steps_in_each_implementation(name: str) -> None:
     row = OPTIMIZERS[name]
-    programs = list(optimizer_steps.programs(name, "float64"))
+    programs = list(optimizer_steps.programs(name, BOTH))
     steps = [[step for step in program if isinstance(step, Step)] for program in programs]
     assert {each[0].settings for each in steps} == {(*c, *v) for c in row.choices for v in ((), *row.variants)}
     assert all(len({step.settings for step in each}) == 1 and len(each) == 4 for each in steps)

@@ -108,6 +108,10 @@ class Operands:
         fits = op.promotes is not Certainty.NEVER and others and alphabet.can(Capability.PROMOTES)
         return self._choices.pick(others) if fits else None
 
+    def fresh(self, shape: Shape, domain: Domain = ANY) -> Ref:
+        """Adds a fresh leaf that requires grad, in one of `layouts`."""
+        return self._leaf_in_layout(self.tensor(shape, domain=domain), domain, True)
+
     def _leaf_in_layout(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
         """Adds a fresh leaf, and if its shape and domain allow it, a view of the leaf in a memory layout drawn from
         `layouts`.

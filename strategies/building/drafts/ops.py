@@ -131,10 +131,9 @@ class Ops:
         return all(y.size <= self.largest and (not y.size or np.abs(y).max() <= LIMIT) for y in made)
 
     def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> list[Ref]:
-        """Appends an op with these attributes on fresh leaves of these shapes, and returns its results."""
-        tensors = self._operands
-        leaves = [tensors.leaf(value=tensors.tensor(shape, domain=op.domain(k))) for k, shape in enumerate(operands)]
-        return self.checked(op, tuple(leaves), attrs)
+        """Appends an op with these attributes on fresh operands of these shapes, and returns its results."""
+        fresh = [self._operands.fresh(shape, op.domain(k)) for k, shape in enumerate(operands)]
+        return self.checked(op, tuple(fresh), attrs)
 
     def grow(self, least: int, most: int) -> None:
         """Appends between `least` and `most` drawn ops."""

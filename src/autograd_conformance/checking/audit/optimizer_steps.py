@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from autograd_conformance.checking.audit.programs import sampling, supported
 from autograd_conformance.programs.capabilities import Capability
@@ -12,24 +12,27 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, choices, variants
 
 SHAPES: tuple[Shape, ...] = ((2, 3), (3,), ())
-"""The shapes of the leaves; the last leaf has no gradient in the first steps."""
+"""The shapes of the leaves; the last leaf has no gradient in the first steps. The first may have another dtype."""
 
 
-def programs(name: str, dtype: str) -> Iterator[Program]:
+def programs(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """Yields the programs of an optimizer that the framework supports: four steps of each choice of settings in each
-    implementation, of which the second has the gradients of the first, and the last follows a clear.
+    implementation, of which the second has the gradients of the first, and the last follows a clear; each again with
+    leaves of two dtypes, if the framework has them.
     """
     if not alphabet.current().can(Capability.OPTIMIZERS) or name not in alphabet.current().optimizers:
         return
-    sampler = sampling(0, dtype)
+    sampler = sampling(0, dtypes[0])
     for _, settings in choices(sampler, name):
         for implementation in ((), *variants(sampler, name)):
-            yield _steps((name, (*settings, *implementation), ()), dtype)
+            for first in dtypes:
+                yield _steps((name, (*settings, *implementation), ()), dtypes[0], first)
 
 
-def _steps(chosen: OptimizerChoice, dtype: str) -> Program:
-    sampler = sampling(zlib.crc32(f"steps {chosen}".encode()), dtype, tracked=True)
-    leaves = [sampler.leaf(shape) for shape in alphabet.current().shapes(SHAPES)]
+def _steps(chosen: OptimizerChoice, dtype: str, first: str) -> Program:
+    sampler = sampling(zlib.crc32(f"steps {chosen} {first}".encode()), dtype, tracked=True)
+    one, *others = alphabet.current().shapes(SHAPES)
+    leaves = [sampler.leaf(value=sampler.operands.tensor(one, first)), *map(sampler.leaf, others)]
     walked = leaves[:-1] or leaves
     for root in map(sampler.ops.nonlinear, walked):
         sampler.actions.backward(root)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from autograd_conformance.checking.audit.programs import called, sampling, supported
+from autograd_conformance.ops.catalogue import MAY_BE_VIEWS
 from autograd_conformance.ops.rows.row import arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
@@ -33,6 +34,12 @@ DRAWS = 8
 
 FORMS = 3
 """Largest number of programs with other attributes."""
+
+COPIED: tuple[Layout, ...] = ("transposed", "expanded")
+"""Memory layouts of which an op that returns a view of contiguous memory has to make a copy."""
+
+OF_MATRICES = ("products", "linalg")
+"""The families of ops of matrices."""
 
 BASES = 2
 """Largest number of shapes of a base whose views are written to."""
@@ -131,28 +138,34 @@ def _gathered(sampler: Draft, made: Sequence[Ref], leaves: Sequence[Ref]) -> Pro
 
 
 def attributes(op: str, dtype: str, times: int = 1) -> Iterator[Program]:
-    """Yields a program for each choice of an op's attributes that differentiates the op this many times; none for an op
-    with one choice, which every program of the op has.
+    """Yields a program for each choice of an op's attributes, and for square matrices, that differentiates the op this
+    many times; none for an op with one choice, which every program of the op has. An op that may return a view has
+    operands in further memory layouts.
     """
     forms = _forms(op)
-    for attrs, shapes in forms.items() if len(forms) > 1 else ():
+    layouts = (None, *COPIED) if op in MAY_BE_VIEWS and times == 1 else (None,)
+    for (attrs, _), shapes, layout in ((*each, way) for each in forms.items() if len(forms) > 1 for way in layouts):
         for draw in range(DRAWS):
-            sampler = sampling(zlib.crc32(f"{op} {attrs} {shapes} {draw}".encode()), dtype)
+            sampler = sampling(zlib.crc32(f"{op} {attrs} {shapes} {layout} {draw}".encode()), dtype)
+            sampler.operands.layouts = (layout,)
             program = _differentiated(sampler, sampler.ops.form(OPS[op], shapes, attrs), op, times)
             if program is not None:
                 yield program
                 break
 
 
-def _forms(op: str) -> dict[Attrs, tuple[Shape, ...]]:
-    """Returns the choices of an op's attributes, each with the first shapes of operands that have it and elements."""
+def _forms(op: str) -> dict[tuple[Attrs, bool], tuple[Shape, ...]]:
+    """Returns the choices of an op's attributes, each with the first shapes of operands that have it and elements; for
+    ops of matrices, those of square ones beside those of others.
+    """
     row, current = alphabet.current().row(op), alphabet.current()
-    found: dict[Attrs, tuple[Shape, ...]] = {}
+    found: dict[tuple[Attrs, bool], tuple[Shape, ...]] = {}
     for first in row.fresh:
         for rest in rest_of(row, first) if takes(row, first) else ():
             shapes = (first, *rest)
             if all(0 not in shape and current.admits(shape) for shape in shapes):
-                found.update({attrs: shapes for attrs in choices_of(row, shapes) if attrs not in found})
+                is_square = row.family in OF_MATRICES and all(s[-1] == s[-2] > 1 for s in shapes if len(s) > 1)
+                found = {**{(attrs, is_square): shapes for attrs in choices_of(row, shapes)}, **found}
     return found
 
 
@@ -164,7 +177,7 @@ def _differentiated(sampler: Draft, made: Sequence[Ref], op: str, times: int) ->
 
 def written_views(op: str, dtype: str) -> Iterator[Program]:
     """Yields a program for each choice of attributes of a view op that writes a new value into the view, multiplies the
-    view by another, and calls backward on the base and on the view.
+    view by another, and calls backward on the base, which retains its gradient, and on the view.
     """
     row, current = OPS[op], alphabet.current()
     able = current.can(Capability.WRITES, Capability.VIEWS) and {"clone", op} <= {*current.ops}
@@ -175,6 +188,8 @@ def written_views(op: str, dtype: str) -> Iterator[Program]:
         for number, attrs in enumerate(choices_of(row, (shape,)) if arity(row) == 1 else ()):
             sampler = sampling(zlib.crc32(f"{op} written {shape} {number}".encode()), dtype, tracked=True)
             (base,) = sampler.apply("clone", (sampler.operands.leaf(shape, domain=row.domain(0)),))
+            if sampler.can(Capability.RETAINS_GRAD):
+                sampler.actions.retain_grad(base)
             made = sampler.ops.checked(row, (base,), attrs)
             program = _written(sampler, base, made[0]) if len(made) == 1 else None  # else writes are refused
             if program is not None:

@@ -147,7 +147,7 @@ def _add_product(j, x, a, b, beta, alpha):
 
 
 def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
-    return Op(name, torch, reference, ALWAYS, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts))
+    return Op(name, torch, reference, ALWAYS, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts, (2, 2, 2)))
 
 
 def _added(name: str, factors, accepts, reference=_add_product) -> Op:
