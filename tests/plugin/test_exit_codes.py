@@ -56,7 +56,7 @@ def test_the_functions_of_the_suites_are_those_that_pytest_collects() -> None:
     assert {(file, name.partition("[")[0]) for file, name in found} == functions()
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "chosen", [(LIFETIME,), (ONE,), ("suites", "-k", "default_frees"), (LIFETIME, "--deselect", ONE)]
 )

@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -21,6 +22,7 @@ from autograd_conformance.strategies.sequences import sequences
 TORCH = Torch()
 
 
+@pytest.mark.slow
 def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
     compared: Counter[bool] = Counter()
 

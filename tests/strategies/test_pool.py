@@ -82,8 +82,8 @@ def clears(program: Program) -> bool:
 
 
 def test_programs_that_exercise_the_rule_are_repeated():
-    plain = drawn(lifetime.retained(), Pool(EACH))
-    used = drawn(lifetime.retained(), Pool(EACH), relevant=clears)
+    plain = drawn(lifetime.retained(), Pool(EACH), count=400)
+    used = drawn(lifetime.retained(), Pool(EACH), count=400, relevant=clears)
     assert sum(map(clears, used)) > 1.3 * sum(map(clears, plain))
 
 

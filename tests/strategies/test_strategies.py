@@ -207,6 +207,7 @@ def test_every_situation_computes_and_calls(name: str):
     assert sums["calls"] >= 0.9 * total
 
 
+@pytest.mark.slow
 def test_nearly_every_op_is_drawn():
     """Each op also has a separate test. This test is about ops in combination, of which a run may miss a few."""
     sums = sum((counts(name, EACH)[1] for name in SITUATIONS), counts("programs", N)[1])

@@ -150,6 +150,7 @@ def share(programs: list[Program]) -> float:
     return sum(any(isinstance(step, DefaultDtype) for step in each) for each in programs) / len(programs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [programs(), sequences()])
 def test_one_program_in_so_many_has_another(strategy) -> None:  # type: ignore[no-untyped-def]
     assert 0.01 < share(drawn(strategy, claims=True)) < 0.12
