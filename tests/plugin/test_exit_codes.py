@@ -48,6 +48,10 @@ def hidden(folder: Path, option: str, *arguments: str, framework: str = TINY) ->
     return finished(words, {**environment, "PYTEST_ADDOPTS": option}, folder)
 
 
+WITH_WORKERS = pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.slow)])
+"""The numbers of workers; a whole run with one takes as long again."""
+
+
 # --- what is a selection ----------------------------------------------------------------------------------------------
 
 
@@ -56,7 +60,7 @@ def test_the_functions_of_the_suites_are_those_that_pytest_collects() -> None:
     assert {(file, name.partition("[")[0]) for file, name in found} == functions()
 
 
-@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.slow)])
+@WITH_WORKERS
 @pytest.mark.parametrize(
     "chosen", [(LIFETIME,), (ONE,), ("suites", "-k", "default_frees"), (LIFETIME, "--deselect", ONE)]
 )
@@ -68,7 +72,14 @@ def test_what_the_user_chose_passes_and_the_headline_says_so(chosen, workers, tm
     assert footer is not None and footer.selection and footer.exit_code == 0
 
 
-@pytest.mark.parametrize("option", ["-kdefault_frees", f"--deselect={LIFETIME}", "--ignore-glob=*test_[a-k,m-z]*"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "-kdefault_frees",
+        pytest.param(f"--deselect={LIFETIME}", marks=pytest.mark.slow),
+        pytest.param("--ignore-glob=*test_[a-k,m-z]*", marks=pytest.mark.slow),
+    ],
+)
 def test_a_selection_that_a_variable_makes_is_one(option, tmp_path: Path):
     seen = hidden(tmp_path, option, "suites", "-k", "lifetime and not recurrent or default_frees", SEED, "-n", "0")
     assert "CONFORMANT" not in seen.output
@@ -81,7 +92,7 @@ def test_a_plugin_that_leaves_tests_out_without_a_word_makes_one(tmp_path: Path)
     assert (seen.code, summarize(seen.report).conclusion) == (0, "selection passed"), seen.output
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@WITH_WORKERS
 def test_a_run_all_of_whose_tests_somebody_skips_has_no_verdict(workers, tmp_path: Path):
     seen = with_plugin(tmp_path, MARKS.format(mark="skip"), LIFETIME, "-n", workers)
     assert seen.code == 12, seen.output
@@ -89,7 +100,7 @@ def test_a_run_all_of_whose_tests_somebody_skips_has_no_verdict(workers, tmp_pat
     assert {result.verdict for result in seen.report.results} == {"skipped"}
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@WITH_WORKERS
 def test_a_selection_none_of_which_applies_has_no_verdict(workers, tmp_path: Path):
     seen = run(tmp_path, "suites/test_networks.py", "-n", workers)
     assert seen.code == 12, seen.output
