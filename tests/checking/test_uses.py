@@ -9,7 +9,9 @@ import pytest
 from autograd_conformance.checking.audit import failures, optimizer_steps, uses
 from autograd_conformance.checking.audit.joining import can_join
 from autograd_conformance.checking.check import first_violation
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
@@ -25,6 +27,8 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.observations import Raised
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.alphabet import SAVING
 from evaluation.fresh.fault import Fault
 from evaluation.fresh.fifth.functional import JoinedKeepsWider
 from evaluation.fresh.fifth.gradients import PoolReadsStorage
@@ -140,6 +144,15 @@ def test_each_setting_of_an_optimizer_has_steps_in_each_implementation(name: str
     steps = [[step for step in program if isinstance(step, Step)] for program in programs]
     assert {each[0].settings for each in steps} == {(*c, *v) for c in row.choices for v in ((), *row.variants)}
     assert all(len({step.settings for step in each}) == 1 and len(each) == 4 for each in steps)
+
+
+def test_a_framework_that_limits_these_ops_has_fewer_steps() -> None:
+    class Limited(Fault):
+        rule = ""
+        limits = {name: Limit(dimensions=(1,)) for name in SAVING}
+
+    with alphabet.using(alphabet_of(InProcess(Limited()), BOTH)):
+        assert len(list(optimizer_steps.programs("sgd", BOTH))) < 64
 
 
 @pytest.mark.parametrize("way", failures.WAYS)

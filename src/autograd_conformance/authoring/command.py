@@ -99,11 +99,9 @@ def _probe(name: str, target: Target, file: str | None) -> int:
         print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {why}")
     for note in target.notes:
         print(f"note: {note}")
-    for table in (
-        ("ops", "dimensions", "writes", "modules", "optimizers", "defaults") if name.partition(":")[0] in LIKE else ()
-    ):
+    for table in ("ops", "dimensions", "writes", "modules", "optimizers") if name.partition(":")[0] in LIKE else ():
         for missing, why in getattr(found, table).items():
-            print(f"{'otherwise' if table == 'defaults' else 'missing':<12} {missing:<18} {why}")
+            print(f"{'missing':<12} {missing:<18} {why}")
     if file is not None:
         like = name.partition(":")[0]
         if like not in LIKE:
