@@ -74,7 +74,8 @@ def row(name: str, python: str | None = None, outside: Outside | None = None) ->
     counter = target.saved_tensor_counter
     claimed = target.capabilities | (counter.capabilities if counter else frozenset())
     applicable = sum(rule.needs <= claimed for rule in must)
-    own = [entry for entry in known(target.name) if name == "torch" or entry not in known("torch")]
+    inherited = () if name == "torch" else known("torch")
+    own = [entry for entry in known(target.name) if entry not in inherited]
     how = (f"`{outside.install}`", f"`tox -e {outside.tox}`") if outside else (f"`{frameworks()[name].install}`",)
     cells = (
         f"`{name}`", *how, f"{len({*target.ops}.intersection(OPS))}",

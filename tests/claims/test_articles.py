@@ -191,20 +191,20 @@ def test_pytorch_keeps_to_the_rules(claim: Claim, case: Case, kind: str) -> None
     assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
 
 
-@pytest.mark.parametrize(("claim", "case", "kind"), CASES)
-def test_predictions_are_about_lines_and_leaves_that_exist(claim: Claim, case: Case, kind: str) -> None:
-    program = parse(case.program)
-    assert len(program) == len(case.program.splitlines())
-    assert case.predicts
-    for prediction in case.predicts:
-        assert 1 <= prediction.line <= len(program)
-        match prediction:
-            case HasGrad(line, leaf, _):
-                assert leaf in leaves(case.program)
-                assert not isinstance(program[line - 1], Apply)
-            case Saved(_, relation, than):
-                assert relation in RELATIONS
-                assert (than is None) == (relation == "none")
+def test_predictions_are_about_lines_and_leaves_that_exist() -> None:
+    for case in (case for claim in CLAIMS for case in (*claim.right, *claim.wrong)):
+        program = parse(case.program)
+        assert len(program) == len(case.program.splitlines()), case
+        assert case.predicts, case
+        for prediction in case.predicts:
+            assert 1 <= prediction.line <= len(program), case
+            match prediction:
+                case HasGrad(line, leaf, _):
+                    assert leaf in leaves(case.program), case
+                    assert not isinstance(program[line - 1], Apply), case
+                case Saved(_, relation, than):
+                    assert relation in RELATIONS, case
+                    assert (than is None) == (relation == "none"), case
 
 
 def test_the_smallest_program_of_a_false_claim_is_small() -> None:

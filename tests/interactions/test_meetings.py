@@ -103,6 +103,5 @@ def test_each_instruction_has_facts_and_each_option_brings_one():
         assert set(facts_of(changed)) - set(facts_of(plain))
 
 
-@pytest.mark.parametrize("op", ROWS)
-def test_each_op_has_a_class(op):
-    assert all(isinstance(fact, str) for fact in class_of(op))
+def test_each_op_has_a_class():
+    assert not [op for op in ROWS if not all(isinstance(fact, str) for fact in class_of(op))]

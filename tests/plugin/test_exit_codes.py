@@ -62,7 +62,13 @@ def test_the_functions_of_the_suites_are_those_that_pytest_collects() -> None:
 
 @WITH_WORKERS
 @pytest.mark.parametrize(
-    "chosen", [(LIFETIME,), (ONE,), ("suites", "-k", "default_frees"), (LIFETIME, "--deselect", ONE)]
+    "chosen",
+    [
+        (LIFETIME, "--deselect", ONE),
+        pytest.param((LIFETIME,), marks=pytest.mark.slow),
+        pytest.param((ONE,), marks=pytest.mark.slow),
+        pytest.param(("suites", "-k", "default_frees"), marks=pytest.mark.slow),
+    ],
 )
 def test_what_the_user_chose_passes_and_the_headline_says_so(chosen, workers, tmp_path: Path):
     seen = run(tmp_path, *chosen, SEED, "-n", workers)
@@ -122,8 +128,14 @@ def test_a_framework_that_skips_its_test_is_not_excused(tmp_path: Path):
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["recorder", "progress", "workers"])
-@pytest.mark.parametrize("variable", [True, False])
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("recorder", True),
+        ("progress", False),
+        *(pytest.param("workers", each, marks=pytest.mark.slow) for each in (True, False)),
+    ],
+)
 def test_no_part_of_the_suite_can_be_switched_off(name, variable, tmp_path: Path):
     seen = hidden(tmp_path, f"-p no:{name}", ONE) if variable else run(tmp_path, "-p", f"no:{name}", ONE)
     assert seen.code == 4

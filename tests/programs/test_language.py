@@ -317,8 +317,8 @@ def test_damage_is_refused_or_harmless(program: Program, data: st.DataObject):
     assert not problem or problem.startswith("instruction ")
 
 
-@pytest.mark.parametrize("op", sorted(APPLIED))
-def test_no_statement_has_an_ops_name(op: str):
-    step = parse(f"a = leaf 1; b = {op} a")[1]
-    assert isinstance(step, Apply)
-    assert step.op == op
+def test_no_statement_has_an_ops_name():
+    for op in APPLIED:
+        step = parse(f"a = leaf 1; b = {op} a")[1]
+        assert isinstance(step, Apply), op
+        assert step.op == op

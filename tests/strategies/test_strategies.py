@@ -63,10 +63,11 @@ SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program | Drawn]]] = {
     name: make for name, make in situations().items() if name not in ("single_ops", "single_writes")
 }
 
-settings.register_profile(
-    "counting", database=None, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck),
-    max_examples=PER_RULE, derandomize=True,
-)  # fmt: skip
+for profile, examples in {"counting": PER_RULE, "limiting": PER_RULE // 4}.items():
+    settings.register_profile(
+        profile, database=None, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck),
+        max_examples=examples, derandomize=True,
+    )  # fmt: skip
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -240,10 +241,10 @@ SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) -
 """Names of the ops and writes for which tests of one op or write are run."""
 
 
-def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
-    """All tests of the suites with their rules, and with the settings for counting if they draw."""
+def suite_tests(profile: str) -> Iterator[tuple[str, Callable[..., None]]]:
+    """All tests of the suites with their rules, and with the settings of a profile if they draw."""
     before = settings.get_current_profile_name()
-    settings.load_profile("counting")
+    settings.load_profile(profile)
     try:
         for path in SUITES:
             if path.stem == "test_units":  # situations of regions are counted in test_regions.py
@@ -261,7 +262,7 @@ def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
         settings.load_profile(before)
 
 
-ALL_TESTS = list(suite_tests())
+ALL_TESTS = list(suite_tests("counting"))
 
 
 def draws_alone(test: Callable[..., None]) -> bool:
@@ -271,6 +272,7 @@ def draws_alone(test: Callable[..., None]) -> bool:
 
 
 TESTS = [(rule, test) for rule, test in ALL_TESTS if draws_alone(test)]
+SHORT_TESTS = [(rule, test) for rule, test in suite_tests("limiting") if draws_alone(test)]
 IDS = [f"{rule} {test.__name__}" for rule, test in TESTS]
 LEAST = {
     "test_graph": 0.2,
@@ -354,7 +356,7 @@ SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clon
 
 
 @pytest.mark.parametrize("ops", [tuple(sorted(set(OPS) - INEXACT)), SMALL], ids=["all ops", "few ops"])
-@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+@pytest.mark.parametrize(("rule", "test"), SHORT_TESTS, ids=IDS)
 def test_programs_need_only_claimed_capabilities(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
     claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
     for claim, others in CLAIMS_OF.items():
@@ -373,7 +375,7 @@ def test_programs_need_only_claimed_capabilities(rule: str, test: Callable[..., 
             pytest.skip("not applicable")
 
 
-@pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
+@pytest.mark.parametrize(("rule", "test"), SHORT_TESTS, ids=IDS)
 def test_programs_stay_within_limits(rule: str, test: Callable[..., None]):
     target = InProcess(Limited())
 
