@@ -22,8 +22,7 @@ def test_a_framework_that_ends_its_process_is_a_remark_and_the_other_steps_go_on
     (remark,) = watched("LeavesAtExp")
     assert (remark.blame, remark.about) == (Blame.EITHER, "op exp")
     assert remark.text == (
-        "during its program, the process ended itself with exit code 1; the last line that it printed: "
-        "Index 2 out of bounds"
+        "during its program, the process ended itself with exit code 1; its last output was: Index 2 out of bounds"
     )
     assert "tiny.exp(a)" in remark.program
 

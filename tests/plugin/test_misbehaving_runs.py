@@ -93,6 +93,9 @@ def test_of_a_worker_that_was_killed_it_cannot_be_told_by_whom(name, signal, tmp
 def test_what_no_one_else_does_to_a_worker_is_a_crash(tmp_path):
     seen = run(tmp_path, ONE, framework=f"{MISBEHAVING}:SegfaultsInWorkers")
     assert (seen.code, verdicts(seen.report)) == (1, {ONE: "crash"})
+    stacks = (tmp_path / "crashes.txt").read_text()
+    assert stacks.startswith(f"{ONE}\na = leaf") and "Fatal Python error: Segmentation fault" in stacks
+    assert "misbehaving.py" in stacks and "Fatal Python error" not in seen.output
 
 
 @pytest.mark.parametrize("name", ["Leaves", "Segfaults", "Hangs"])
@@ -106,6 +109,8 @@ def test_without_a_worker_the_run_ends_there_and_says_so(name, tmp_path):
     assert (seen.report.footer.verdict, seen.report.footer.exit_code) == ("interrupted", 1)
     assert "INTERRUPTED" in (tmp_path / "report.md").read_text()
     assert not list(tmp_path.glob("journal-*"))
+    assert (name in ("Leaves",)) is not (tmp_path / "crashes.txt").exists()
+    assert "most recent call first" not in seen.output
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])

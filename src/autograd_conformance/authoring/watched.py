@@ -12,19 +12,17 @@ from autograd_conformance.authoring.check import Blame, Checked, Remark, summed
 from autograd_conformance.authoring.check_worker import END, LOADED, USAGE, Request, StepNote, from_json, latest
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.processes.child import LOADING, Child, Output, environment
+from autograd_conformance.processes.last_words import last_words
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
-from autograd_conformance.reporting.prose import counted, shortened
+from autograd_conformance.reporting.prose import counted
 
 POLL = 0.05
 """Seconds between two checks of whether the process still runs."""
 
 MOST = 10
 """Largest number of processes that a framework may end before the check ends."""
-
-LONGEST = 160
-"""Largest number of characters that are shown of the last line that a process printed."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,8 @@ def _run(task: Task, patience: float) -> str:
     finally:
         child.stop()
     refuse_unwritable(status)
-    lines = [line.strip() for line in f"{printed.text()}\n{child.errors.text()}".splitlines() if line.strip()]
-    last = f"; the last line that it printed: {shortened(lines[-1], LONGEST)}" if lines else ""
-    return f"{describe_exit(status)}{last}"
+    words = last_words(child.errors.text()) or last_words(printed.text())
+    return f"{describe_exit(status)}{f'; its last output was: {words}' if words else ''}"
 
 
 def _loadings(task: Task) -> int:

@@ -100,7 +100,7 @@ def test_what_no_run_begins_with(fault: str, said: str):
     ("fault", "ending", "how"),
     [
         ("dies", Crashed, "the process died of SIGSEGV"),
-        ("ends", Crashed, "the process ended itself with exit code 7; its last output was: out of luck"),
+        ("ends", Crashed, "the process ended itself with exit code 7; its last output was: warming up / out of luck"),
         ("half a line, then the end", Crashed, "the process ended itself with exit code 0 in the middle of a reply"),
         ("closes its output", Crashed, "the process closed its output"),
         ("ends, and leaves a child", Crashed, "the process ended itself with exit code 0"),

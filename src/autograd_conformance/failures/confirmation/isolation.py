@@ -22,6 +22,7 @@ from autograd_conformance.frameworks.remote.command import is_built_in
 from autograd_conformance.frameworks.running.printed import is_observable_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import HASHES, PYTHON, environment, finished, own_environment, with_folder
+from autograd_conformance.processes.last_words import last_words
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -176,6 +177,6 @@ def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
     if code is None:
         trouble = "it did not end in time"
     elif code:
-        last = errors.strip().splitlines()[-1:] or ["it printed no error"]
-        trouble = f"it ended with exit code {code}: {last[0]}" if code > 0 else f"it died of signal {-code}"
+        words = last_words(errors) or "it printed no error"
+        trouble = f"it ended with exit code {code}: {words}" if code > 0 else f"it died of signal {-code}"
     return printed[:MAX_OUTPUT], trouble

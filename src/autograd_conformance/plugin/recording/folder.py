@@ -8,6 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from autograd_conformance.processes.journal import CRASHES
+
 LOCK = ".lock"
 """Name of the file that a run locks. The system releases the lock when the process ends, for whatever reason."""
 
@@ -34,11 +36,11 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Removes `report.md`, the drawings, the texts for trackers and the replay files of an earlier run, and files
-        that killed processes left; raises `UnusableFolder` if the system refuses.
+        """Removes `report.md`, `crashes.txt`, the drawings, the texts for trackers and the replay files of an earlier
+        run, and files that killed processes left; raises `UnusableFolder` if the system refuses.
         """
         try:
-            files = ("report.md", "drawings/report-*.svg", "issues/*.md", "replay/*.json")
+            files = ("report.md", CRASHES, "drawings/report-*.svg", "issues/*.md", "replay/*.json")
             for old in (path for pattern in files for path in self.path.glob(pattern)):
                 old.unlink(missing_ok=True)
             self.remove_journals()

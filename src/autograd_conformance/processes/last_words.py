@@ -1,0 +1,18 @@
+"""What a process printed last, short enough to be quoted in a sentence."""
+
+from __future__ import annotations
+
+LINES = 3
+"""Number of lines that are quoted. Abort messages of C++ and Rust have two or three: which error, and where."""
+
+LONGEST = 200
+"""Largest number of characters that are quoted of a line."""
+
+
+def last_words(output: str) -> str:
+    """Returns the last lines of a process's output, joined by slashes; of a Python traceback, the line of the exception
+    alone; empty if it printed nothing.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    shown = lines[-1:] if "Traceback (most recent call last)" in output else lines[-LINES:]
+    return " / ".join(line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in shown)
