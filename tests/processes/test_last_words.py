@@ -1,4 +1,4 @@
-"""What is quoted of a process that died."""
+"""Tests of the words that are quoted of a process that died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process printed last, short enough to be quoted in a sentence."""
+"""The last lines of a process's output, short enough to be quoted in a sentence."""
 
 from __future__ import annotations
 

@@ -117,6 +117,16 @@ def logsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
     return torch.logsumexp(x, dim)
 
 
+def amax(x: torch.Tensor, axis: Any, keepdims: bool = False) -> torch.Tensor:
+    """Has NumPy's names of the keywords."""
+    return torch.amax(x, axis, keepdims)
+
+
+def var(x: torch.Tensor, axis: Any = None) -> torch.Tensor:
+    """Lacks two keywords, and has NumPy's name of the third."""
+    return torch.var(x, axis)
+
+
 def __getattr__(name: str) -> Any:
     if name in LACKS or name.startswith("__"):  # with PyTorch's `__path__`, its parts could be imported from here
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

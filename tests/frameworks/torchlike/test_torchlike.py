@@ -25,6 +25,7 @@ from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings,
 from autograd_conformance.frameworks.torchlike.search import UNTRIED
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import parse
@@ -85,10 +86,9 @@ def test_a_capability_is_shown_without_the_usual_op(lacking: str, monkeypatch: p
 def test_what_is_missing_is_not_supported(partial: TorchLike):
     found = partial.findings
     assert (found.name, found.version, found.dtypes) == (PARTIAL, "3.1", {})
-    assert {*found.ops} == {"cos", "cosh", "logsumexp", "trace", "batch_norm", "batch_norm_affine", "block_diag"}
+    assert {*found.ops} == {"cos", "cosh", "trace", "batch_norm", "batch_norm_affine", "block_diag"}
     assert found.ops["block_diag"] == f"AttributeError: module {PARTIAL!r} has no attribute 'block_diag'"
     assert found.ops["cos"] == "NotImplementedError: cos is not implemented for this device"
-    assert found.ops["logsumexp"].startswith("TypeError: logsumexp() got an unexpected keyword argument")
     assert {*found.capabilities} - {each.name for each in UNTRIED} == {"DEFAULT_DTYPE", "FOREACH", "FUSED", "MODULES"}
     assert found.writes == {}
     assert not partial.ops & {*found.ops}
@@ -122,6 +122,29 @@ def test_a_method_stands_in_for_a_missing_function(partial: TorchLike):
     target = InProcess(partial)
     assert first_violation(program, target.observe(program), target) is None
     assert any("a.tan()" in line for line in code(program, partial.dialect))
+
+
+@pytest.mark.parametrize(
+    ("call", "template", "limit"),
+    [
+        ("logsumexp a dim=(0,) keepdim=False", "torch.logsumexp({0}, dim={dim})", Limit({"keepdim": (False,)})),
+        ("amax a dim=(0,) keepdim=False", "torch.amax({0}, axis={dim}, keepdims={keepdim})", None),
+        (
+            "var a dim=(0,) keepdim=False correction=1",
+            "torch.var({0}, axis={dim})",
+            Limit({"correction": (1,), "keepdim": (False,)}),
+        ),
+    ],
+)
+def test_an_op_without_a_keyword_is_called_without_it(
+    call: str, template: str, limit: Limit | None, partial: TorchLike
+):
+    op, target = call.partition(" ")[0], InProcess(partial)
+    assert partial.findings.templates[op] == template and op not in partial.findings.ops
+    assert partial.limits.get(op) == limit
+    program = parse(f"a = leaf [[1, 2], [3, 5]]; b = {call}; backward b with [1, 1]", VOCABULARY)
+    assert first_violation(program, target.observe(program), target) is None
+    assert any(template.partition("{")[0] in line for line in code(program, partial.dialect))
 
 
 def test_what_fails_otherwise_is_supported_and_judged(partial: TorchLike):

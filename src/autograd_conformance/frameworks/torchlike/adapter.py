@@ -18,6 +18,7 @@ from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, read
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor, TorchInterface
+from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.leaves import Unusable, find_maker, printed_with
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
@@ -94,8 +95,7 @@ class TorchLike(TorchInterface):
         tensor = next((each for each in made if not isinstance(each, Raised)), None)
         if "1.5" not in str(attempt(str, tensor)):
             self.dialect = replace(self.dialect, elements="{value}.detach().numpy()")
-        self.code.methods = methods(self.torch, tensor)
-        self.dialect = replace(self.dialect, ops={**self.dialect.ops, **self.code.methods})
+        self._call_otherwise(methods(self.torch, tensor))
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -105,6 +105,12 @@ class TorchLike(TorchInterface):
         self.traits = self._found_traits()
         self.findings = read(Path(path or self.path)) if path or self.path else search(self)
         self._claim(self.findings)
+
+    def _call_otherwise(self, templates: Mapping[str, str]) -> None:
+        """Replaces the code that calls some ops, and the code that is printed of them."""
+        self.code = self.code.with_templates(templates)
+        if self.dialect is not None:
+            self.dialect = replace(self.dialect, ops={**self.dialect.ops, **templates})
 
     def _find_maker(self) -> None:
         """Finds the call that makes leaves. Raises `ValueError`, with the reasons, if none makes any."""
@@ -152,8 +158,9 @@ class TorchLike(TorchInterface):
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
         self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
         self.writes = frozenset({*WRITES}.difference(found.writes))
-        limits = {name: _limit(name, found.dimensions) for name in self.ops}
-        self.limits = {name: each for name, each in limits.items() if each is not None}  # type: ignore[misc]
+        self._call_otherwise(found.templates)
+        limits = {name: _limit(name, found) for name in self.ops}
+        self.limits = {name: each for name, each in limits.items() if each != Limit()}  # type: ignore[misc]
         self.modules = tuple(each for each in (*MODULES, *RANDOM_OPS) if each not in found.modules)
         self.optimizers = {  # type: ignore[misc]
             name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items() if name not in found.optimizers
@@ -200,12 +207,15 @@ def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
     )
 
 
-def _limit(op: str, refused: Mapping[str, str]) -> Limit | None:
-    """Returns the limit on the numbers of dimensions of an op's operands; None if the framework refuses none."""
-    counts = {int(name.rpartition(".")[2]) for name in refused if name.startswith(f"{op}.")}
+def _limit(op: str, found: Findings) -> Limit:
+    """Returns the limit on an op: on the numbers of dimensions of its operands, and on the attributes that its call
+    leaves out.
+    """
+    counts = {int(name.rpartition(".")[2]) for name in found.dimensions if name.startswith(f"{op}.")}
     row = row_of(op)
     every = {len(shape) for first in row.fresh for rest in row.rest(first) for shape in (first, *rest)}
-    return Limit(dimensions=tuple(sorted(every - counts))) if counts else None
+    attrs = fixed(op, found.templates[op]) if op in found.templates else {}
+    return Limit(attrs, tuple(sorted(every - counts)) if counts else None)
 
 
 def _otherwise(optimizer: str, defaults: Mapping[str, str]) -> Attrs:

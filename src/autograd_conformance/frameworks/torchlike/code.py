@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -28,15 +29,23 @@ class Code:
         self.functional = functional
         """The module with the functions of `torch.nn.functional`; None if the framework has none."""
         self._names = {"torch": module, "F": functional}
-        self.methods: Mapping[str, str] = {}
-        """Templates of the ops that a framework has only as methods of its tensors, by the op's name."""
+        self.templates: Mapping[str, str] = {}
+        """Templates of the ops that a framework calls otherwise than PyTorch, by the op's name."""
         self.op = lru_cache(maxsize=KEPT)(self._op)
         """Returns the function of an op, from the op's name, its attributes and its number of operands."""
         self.write = lru_cache(maxsize=KEPT)(self._write)
         """Returns the function of an in-place op, from the op's name, its attributes and its number of operands."""
 
+    def with_templates(self, templates: Mapping[str, str]) -> Code:
+        """Returns the functions of the same framework, with further templates of ops."""
+        made = copy(self)
+        made.templates = {**self.templates, **templates}
+        made.op = lru_cache(maxsize=KEPT)(made._op)
+        made.write = lru_cache(maxsize=KEPT)(made._write)
+        return made
+
     def _op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        given, template = _operands(operands), self.methods.get(op, row_of(op).template)
+        given, template = _operands(operands), self.templates.get(op, row_of(op).template)
         return eval(f"lambda {', '.join(given)}: {fill(template, given, attrs)}", self._names)
 
     def _write(self, op: str, attrs: Attrs, operands: int) -> Callable[..., None]:

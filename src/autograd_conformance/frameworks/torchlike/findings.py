@@ -32,6 +32,8 @@ class Findings:
     """Numbers of dimensions that an op does not take, such as ``batch_norm.4``."""
     defaults: Reasons = field(default_factory=dict)
     """Settings whose defaults differ from PyTorch's, such as ``adamw.weight_decay``. Programs always give them."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """The code that calls an op, where a keyword is lacking. An attribute that it leaves out has PyTorch's default."""
 
 
 TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name", "version"))
@@ -40,6 +42,7 @@ TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name
 HEAD = """# The features that {name} {version} lacks, found by trying. All others count as there, and are tested.
 # Delete a line to have something tested all the same; add one, with a reason, to leave something out. Then type
 #     autograd-conformance --framework={like}:{name}@{file}
+# The last table has the code that calls an op, where a keyword is lacking.
 """
 
 

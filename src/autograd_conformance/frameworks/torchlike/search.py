@@ -6,16 +6,19 @@ from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.probing.smallest import NEEDS, SMALLEST
 from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
+from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.trials import (
     missing_capability,
     missing_dimensions,
     missing_op,
     missing_optimizer,
     missing_write,
+    other_call,
     other_defaults,
     refusal,
 )
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -42,8 +45,13 @@ def search(adapter: TorchInterface) -> Findings:
     dtype = next((each for each in DTYPES if each not in dtypes), DTYPES[0])
     lacking = _capabilities(adapter)
     ops = {name: why for name in SINGLE if (why := missing_op(adapter, name, dtype))}
-    there = [name for name in SINGLE if name not in ops]
-    refused = {f"{name}.{n}": why for name in there for n, why in missing_dimensions(adapter, name, dtype)}
+    templates = {name: code for name, why in ops.items() if (code := other_call(adapter, name, dtype, why))}
+    ops = {name: why for name, why in ops.items() if name not in templates}
+    adapter.code = adapter.code.with_templates(templates)
+    refused: dict[str, str] = {}
+    for name in (each for each in SINGLE if each not in ops):
+        limit = Limit(fixed(name, templates[name])) if name in templates else Limit()
+        refused |= {f"{name}.{n}": why for n, why in missing_dimensions(adapter, name, dtype, limit)}
     modules = {name: why for name in (*MODULES, *RANDOM_OPS) if (why := missing_op(adapter, name, dtype))}
     for capability, rows in ((Capability.MODULES, MODULES), (Capability.RANDOM, RANDOM_OPS)):
         if {*rows} <= {*modules}:
@@ -56,7 +64,9 @@ def search(adapter: TorchInterface) -> Findings:
     made = [name for name in OPTIMIZERS if name not in optimizers]
     defaults = {setting: why for name in made for setting, why in other_defaults(adapter, name)}
     named = {capability.name: why for capability, why in lacking.items()}
-    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, refused, defaults)
+    return Findings(
+        adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, refused, defaults, templates
+    )
 
 
 def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:

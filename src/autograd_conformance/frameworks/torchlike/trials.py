@@ -9,18 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from inspect import Parameter, isroutine, signature
+from itertools import chain
 from traceback import extract_tb, walk_tb
 from types import ModuleType
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
-from autograd_conformance.frameworks.probing.simplest_calls import simplest_calls
+from autograd_conformance.frameworks.probing.simplest_calls import Call, simplest_calls
 from autograd_conformance.frameworks.probing.smallest import SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
+from autograd_conformance.frameworks.torchlike.keywords import fixed, other_calls
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
+from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
@@ -146,10 +149,10 @@ def operands_of(op: Op, shapes: Sequence[Shape], dtype: str) -> Iterator[np.ndar
         start += size(shape) + 1
 
 
-def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
-    """Returns why a framework does not have an op or its derivative; None if it has both."""
-    op, why = row_of(name), None
-    for shapes, attrs in simplest_calls(op):
+def missing_op(adapter: Adapter, name: str, dtype: str, limit: Limit = Limit()) -> str | None:  # noqa: B008
+    """Returns why a framework does not have an op or its derivative, within a limit; None if it has both."""
+    op, why = limited(row_of(name), limit), None
+    for shapes, attrs in chain(simplest_calls(op), (_first_call(op, first) for first in _firsts(op).values())):
         match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
             case Raised(error):
                 why = refusal(error, name not in TABLE) or _refusal_of_none(error, op)
@@ -158,25 +161,62 @@ def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
     return why
 
 
+def other_call(adapter: TorchInterface, name: str, dtype: str, why: str) -> str | None:
+    """Returns a template with which a framework has an op that it lacks, for the reason `why`, as PyTorch calls it;
+    None if there is none.
+    """
+    code = adapter.code
+    usual = code.templates.get(name, row_of(name).template)
+    waiting = [(usual, why)] if isinstance(usual, str) else []
+    try:
+        while waiting:
+            for template in other_calls(*waiting.pop(0)):
+                limit = Limit(fixed(name, template))
+                if not any(takes(limited(row_of(name), limit), shape) for shape in row_of(name).fresh):
+                    continue
+                adapter.code = code.with_templates({name: template})
+                problem = missing_op(adapter, name, dtype, limit)
+                if problem is None:
+                    return template
+                waiting.append((template, problem))
+    finally:
+        adapter.code = code
+    return None
+
+
 def _refusal_of_none(error: BaseException, op: Op) -> str | None:
     """Returns why an error says that an op's code may not pass None, where PyTorch takes None; None if it does not."""
     passes = isinstance(op.torch, str) and "None" in op.torch
     return f"it takes no None: {message(error)}" if passes and "'NoneType'" in str(error) else None
 
 
-def missing_dimensions(adapter: Adapter, name: str, dtype: str) -> Iterator[tuple[int, str]]:
-    """Yields the numbers of dimensions for which a framework refuses an op that it has, each with the reason."""
-    op = row_of(name)
-    firsts: dict[int, Shape] = {}
-    for shape in op.fresh:
-        if size(shape) and takes(op, shape):
-            firsts.setdefault(len(shape), shape)
+def missing_dimensions(adapter: Adapter, name: str, dtype: str, limit: Limit) -> Iterator[tuple[int, str]]:
+    """Yields the numbers of dimensions for which a framework refuses an op that it has, within a limit, each with the
+    reason.
+    """
+    op = limited(row_of(name), limit)
+    firsts = _firsts(op)
     for count, first in firsts.items() if len(firsts) > 1 else ():
-        shapes = (first, *rest_of(op, first)[0])
-        result = attempt(lambda: _called(adapter, op, shapes, choices_of(op, shapes)[0], dtype))  # noqa: B023
+        shapes, attrs = _first_call(op, first)
+        result = attempt(lambda: _called(adapter, op, shapes, attrs, dtype))  # noqa: B023
         why = refusal(result.error, True) if isinstance(result, Raised) else None
         if why is not None:
             yield count, why
+
+
+def _firsts(op: Op) -> dict[int, Shape]:
+    """Returns a shape of the first operand for each number of dimensions that an op takes; none of a module."""
+    firsts: dict[int, Shape] = {}
+    for shape in op.fresh if op.name not in TABLE else ():
+        if size(shape) and takes(op, shape):
+            firsts.setdefault(len(shape), shape)
+    return firsts
+
+
+def _first_call(op: Op, first: Shape) -> Call:
+    """Returns the simplest call of an op on a first operand of a shape."""
+    shapes = (first, *rest_of(op, first)[0])
+    return shapes, choices_of(op, shapes)[0]
 
 
 def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:

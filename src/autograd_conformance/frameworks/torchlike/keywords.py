@@ -1,0 +1,48 @@
+"""Calls of ops whose keywords a framework lacks: under NumPy's name of the keyword, or without it.
+
+PyTorch takes NumPy's names, too. A call without a keyword has PyTorch's default, so the op is limited to that value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs.language import Attr
+
+LACKING = re.compile(r"(?:unexpected|invalid) keyword(?: argument)? ['\"]?(\w+)")
+"""Pattern of an error about a keyword that a function does not have."""
+
+NAMES = {"dim": "axis", "keepdim": "keepdims"}
+"""NumPy's names of PyTorch's keywords."""
+
+DEFAULTS: Mapping[str, Attr] = {
+    "keepdim": False, "correction": 1, "alpha": 1.0, "beta": 1.0, "padding": 0, "dilation": 1, "groups": 1,
+    "output_padding": 0, "reduction": "mean", "label_smoothing": 0.0, "n": 1, "lambd": 0.5, "delta": 1.0,
+    "negative_slope": 0.01, "descending": False, "largest": True,
+}  # fmt: skip
+"""The documented defaults of PyTorch's keywords, as far as all functions of the tables share them."""
+
+GIVEN = re.compile(r"(\w+)=\{([a-z]\w*)\}")
+"""Pattern of a keyword in a template, with the attribute that is its value."""
+
+
+def other_calls(template: str, why: str) -> Iterator[str]:
+    """Yields templates of the same call without the keyword that an error says is lacking; none if it says no such
+    thing.
+    """
+    lacking = LACKING.search(why)
+    keyword = lacking[1] if lacking else ""
+    if keyword in NAMES:
+        yield re.sub(rf"\b{keyword}=", f"{NAMES[keyword]}=", template)
+    without = re.sub(rf", {keyword}=\{{[a-z]\w*\}}", "", template)
+    if keyword in DEFAULTS and without != template:
+        yield without
+
+
+def fixed(op: str, template: str) -> dict[str, tuple[Attr]]:
+    """Returns the attributes that a template leaves out of an op's call, each with its only value, the default."""
+    usual = row_of(op).template
+    given = GIVEN.findall(usual) if isinstance(usual, str) else ()
+    return {name: (DEFAULTS[keyword],) for keyword, name in given if f"{{{name}}}" not in template}
