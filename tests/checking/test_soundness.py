@@ -38,7 +38,10 @@ def test_adapters_of_the_checkout_are_sound(name: str):
 
 def test_each_faulty_template_is_found():
     seen = found(BrokenCode())
-    assert seen.pop("template retain") == "it is empty, but printed code needs it, for RETAIN"
+    assert (
+        seen.pop("template retain")
+        == "`dialect.retain` is empty, so no script can show RETAIN: write the code, or do not claim it"
+    )
     assert seen.pop("op sin") == "its printed code is no Python ('(' was never closed): tiny.sin(x0"
     assert seen.pop("op exp").startswith("its code cannot be printed: IndexError")
     assert seen.pop("DETACH").startswith("its printed code is no Python")

@@ -38,7 +38,10 @@ def problems(target: Target) -> Iterator[Problem]:
     if dialect is None or not target.prints:
         return
     for name, needed in templates.empty(dialect, frozenset(target.capabilities)):
-        yield Problem(f"template {name}", f"it is empty, but printed code needs it, for {needed}")
+        yield Problem(
+            f"template {name}",
+            f"`dialect.{name}` is empty, so no script can show {needed}: write the code, or do not claim it",
+        )
     yield from _of("op", sorted({*target.ops} & APPLIED & {*dialect.ops}), dialect.ops.__getitem__, target, "eval")
     if Capability.WRITES in target.capabilities and dialect.writes:
         for name in sorted({*target.writes} - {*dialect.writes}):

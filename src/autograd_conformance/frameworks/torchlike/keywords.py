@@ -29,7 +29,7 @@ GIVEN = re.compile(r"(\w+)=\{([a-z]\w*)\}")
 
 
 def other_calls(template: str, why: str) -> Iterator[str]:
-    """Yields templates of the same call without the keyword that an error says is lacking; none if it says no such
+    """Yields templates of the same call without the keyword that an error says is unsupported; none if it says no such
     thing.
     """
     lacking = LACKING.search(why)
