@@ -10,7 +10,7 @@ from collections.abc import Sequence
 NAME, NUMBER = "<op>", "#"
 """The words that replace the name of a failing op, and numbers and shapes."""
 
-_SHAPE = re.compile(r"[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*,\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
+_SHAPE = re.compile(r"[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*[,x]\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
 _SIZE = re.compile(r"torch\.Size\((\[[^\]]*\])\)")
 _NUMBER = re.compile(r"(?<![A-Za-z_0-9])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![A-Za-z_0-9])")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")

@@ -253,6 +253,29 @@ def test_a_step_that_three_ops_do_not_notice_is_one_cause() -> None:
     ]
 
 
+def test_a_write_that_three_ops_refuse_without_need_is_one_cause() -> None:
+    def refused(op: str, rule: str = "writes/unsaved-works", error: str = "modified in place") -> Failure:
+        form = program("clone", op)
+        form["instructions"].insert(3, {"do": "write", "op": "mul_scalar_"})
+        return failed(rule, Category("wrong error", "raised", error), program=form, observed=f"of {op}")
+
+    assert together(refused("sum"), refused("reshape")) == [[0], [1]]
+    others = refused("add", "detach/keeps-source"), refused("roll", error="graph freed")
+    assert together(refused("sum"), refused("reshape"), *others) == [[0, 1, 2], [3]]
+
+
+def test_digits_that_three_ops_lose_in_their_tails_are_one_cause() -> None:
+    lost = [failed("gradients/tails", OTHER, op, program=program(op)) for op in ("tanh", "sigmoid", "gelu")]
+    assert together(*lost[:2]) == [[0], [1]]
+    assert together(*lost) == [[0, 1, 2]]
+
+
+def test_wrong_gradients_of_the_same_ops_are_one_cause() -> None:
+    one, other = failed("gradients/graph", OTHER, "sum", "exp"), failed("gradients/graph", OTHER, "exp", "sum")
+    assert together(one, other, failed("gradients/graph", OTHER, "exp", "cos")) == [[0, 1], [2]]
+    assert together(replace(one, rule="accumulation/adds"), replace(other, rule="accumulation/adds")) == [[0], [1]]
+
+
 def test_what_a_failed_call_leaves_is_one_cause_whatever_it_passes() -> None:
     left = Category("value", "other gradient, failed call")
     assert together(failed("errors/atomic", left, "sin", "mul"), failed("errors/atomic", left, "exp", "add")) == [

@@ -12,8 +12,10 @@ Python in place of a tensor, indices that are no integers, float64 numbers that 
 without that op only. A failure that was only counted, in a program of several ops, may name the op of its test.
 - Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
 (a transposed or strided one), and at least three ops are so: these read such a tensor as if it were contiguous.
-- They differentiate with values that a step of an optimizer, or a write in place, replaced unnoticed, and at least
-three ops do so in programs without other ops.
+- They differentiate with values that a step of an optimizer, or a write in place, replaced unnoticed; or they refuse,
+with one kind of error, what nothing needs; or they lose digits in an op's tails. At least three ops do so in programs
+without other ops.
+- Their gradients are wrong under one rule, in programs with the same two or three ops.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
 without that op, or has no other op. If it has another diagnosis, it has to have no other op.
@@ -38,8 +40,8 @@ from typing import Any
 
 from autograd_conformance.reporting.analysis.grouping import FaultyOps, faulty_ops, grouping_keys, responsible_op
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
-from autograd_conformance.reporting.analysis.unnoticed import unnoticed_write, unnoticed_writes
 from autograd_conformance.reporting.analysis.views import op_wrong_on_view, ops_wrong_on_views
+from autograd_conformance.reporting.analysis.widespread import widespread_kind, widespread_kinds
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Report
 
@@ -96,8 +98,8 @@ def causes_of(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[
     for.
     """
     faulty = faulty_ops(failures)
-    on_views, unnoticed = ops_wrong_on_views(failures, faulty), unnoticed_writes(failures)
-    found = [_cause(members, faulty, rules, on_views) for members in _groups(failures, faulty, on_views, unnoticed)]
+    on_views, widespread = ops_wrong_on_views(failures, faulty), widespread_kinds(failures)
+    found = [_cause(members, faulty, rules, on_views) for members in _groups(failures, faulty, on_views, widespread)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
@@ -107,18 +109,18 @@ def cause_number(failure: Failure, found: Iterable[Cause]) -> int:
 
 
 def _groups(
-    failures: tuple[Failure, ...], faulty: FaultyOps, on_views: Collection[str], unnoticed: Collection[str]
+    failures: tuple[Failure, ...], faulty: FaultyOps, on_views: Collection[str], widespread: Collection[Hashable]
 ) -> Iterator[tuple[Failure, ...]]:
     """Yields groups of failures that share a grouping key, directly or through other failures of the group. Those of
-    the ops that are wrong on views only are one group, and those of each kind of writes that nothing notices.
+    the ops that are wrong on views only are one group, and those of each kind that several ops show.
     """
     groups: list[tuple[set[Hashable], list[int]]] = []
     for at, failure in enumerate(failures):
         keys, members = set(grouping_keys(failure, faulty)), [at]
         if op_wrong_on_view(failure, faulty) in on_views:
             keys.add("views")
-        if (kind := unnoticed_write(failure)) in unnoticed:
-            keys.add(("unnoticed", kind))
+        if (kind := widespread_kind(failure)) in widespread:
+            keys.add(("widespread", kind))
         apart = []
         for group in groups:
             if keys & group[0]:

@@ -185,14 +185,22 @@ FORMULAS = ("gradients", "higher", "functional")
 """Families of rules about the gradients of ops."""
 
 
+MOST_TOGETHER = 3
+"""Largest number of ops of two programs with the same ops whose wrong gradients have one cause."""
+
+
+def _has_other_gradient(failure: Failure) -> bool:
+    """Whether a failure is a wrong gradient, of whatever order, or one of another form."""
+    what = failure.deviation.what if failure.deviation else ""
+    return what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
+
+
 def _blamed(failure: Failure) -> str | None:
     """Returns the op whose gradient, of whatever order, is wrong: the only one of the program, the only one without
     which the program passes, or, if the failure was only counted, the one that its test is about. None if that is not
     known, or the failure has another explanation.
     """
-    family, what = failure.rule.partition("/")[0], failure.deviation.what if failure.deviation else ""
-    is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
-    if family not in FORMULAS or not is_gradient or is_diagnosed(failure):
+    if failure.rule.partition("/")[0] not in FORMULAS or not _has_other_gradient(failure) or is_diagnosed(failure):
         return None
     used = [step["op"] for step in steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
@@ -216,6 +224,9 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
         yield "blamed", blamed, failure.verdict, deviation.what.partition(", ")[0]
     if len(failure.cured) > 1 and not is_diagnosed(failure):
         yield "together", failure.rule, frozenset(failure.cured), symptom
+    used, is_formula = ops(failure.program), failure.rule.partition("/")[0] in FORMULAS
+    if is_formula and 2 <= len(used) <= MOST_TOGETHER and not is_diagnosed(failure) and _has_other_gradient(failure):
+        yield "same ops", failure.rule, used, symptom
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom
         keys = faulty[op, symptom].keys
