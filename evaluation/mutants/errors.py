@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.mutant import FREED, Cotangents, Mutant, is_freed
 
 Roots = Sequence[torch.Tensor]
@@ -177,3 +178,46 @@ class RefusesHighRank(Mutant):
         if any(root.dim() > 2 for root in roots):
             raise RuntimeError("not implemented")
         super().backward(roots, cotangents, retain_graph, **options)
+
+
+class FailureLeavesRecordingOn(Mutant):
+    """After a call with create_graph that fails under no_grad, ops under no_grad are recorded."""
+
+    killed_by = ("errors/recovers", "modes/no-grad-result")
+
+    def reset(self) -> None:
+        super().reset()
+        self.records = False
+
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError:
+            self.records |= bool(options.get("create_graph")) and not torch.is_grad_enabled()
+            raise
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        with torch.set_grad_enabled(torch.is_grad_enabled() or self.records):
+            return super().apply(op, operands, attrs)
+
+
+class FailureLeavesInputs(Mutant):
+    """After a call with inputs that fails, the next call accumulates into these inputs alone."""
+
+    killed_by = ("errors/recovers", "accumulation/first")
+
+    def reset(self) -> None:
+        super().reset()
+        self.left: Sequence[torch.Tensor] | None = None
+
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        left, self.left = self.left, None
+        apart = [left is not None and not any(leaf is each for each in left) for leaf in self.leaves]
+        held = [(leaf, old) for leaf, old, kept in zip(self.leaves, self.grads(), apart) if kept]
+        try:
+            super().backward(roots, cotangents, retain_graph, **options)
+        except RuntimeError:
+            self.left = options.get("inputs")
+            raise
+        for leaf, old in held:
+            leaf.grad = old

@@ -51,7 +51,7 @@ def _program(way: str, modes: Modes, option: Rarity | None, dtype: str) -> Progr
         fail(b, root, parts[0])
         b.actions.varies = False
         b.ops.nonlinear(leaves[0])
-    b.actions.backward(b.ops.nonlinear(leaves[0]))
+    b.actions.backward(b.ops.nonlinear(b.ops.join(leaves[0], b.vector())))
     with b.under(*modes):
         b.ops.nonlinear(leaves[1])
     return supported(b)
