@@ -193,11 +193,12 @@ class RefusesMatrices(Mutant):
 @pytest.mark.parametrize(
     ("mutant", "rules", "more"),
     [
-        (AddsToCopies, ("accumulation/in-place",), {}),
-        (
+        pytest.param(AddsToCopies, ("accumulation/in-place",), {}, marks=pytest.mark.slow),
+        pytest.param(
             ColumnMajor,
             ("accumulation/layout", "optimizers/variants"),
             {"limits": Limits(any_value=True)},
+            marks=pytest.mark.slow,
         ),  # PyTorch's fused steps ignore the layout
         (NeverFrees, (*NEVER_FREED, "errors/recovers"), {}),
         (RefusesMatrices, ("errors/legal-returns",), {"conditions": (Message("not implemented"),)}),
