@@ -133,6 +133,7 @@ def test_notes_of_the_framework_do_not_matter_where_the_message_says_what_is_wro
     [
         ("got 3 and 4.5e-3, but float64 and conv2d", "got # and #, but float64 and conv2d"),
         ("shape torch.Size([2, 3]) or [4]", "shape # or #"),
+        ("[torch.Tensor [1x3]] of (2 x 3)", "[torch.Tensor #] of #"),
         ("at 0x7f3a2b", "at #"),
         ("argument sine of SIN and sin_", "argument sine of <op> and <op>"),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 
 from autograd_conformance.checking.audit.programs import sampling, supported
@@ -30,12 +31,10 @@ def programs(way: str, dtype: str) -> Iterator[Program]:
     them.
     """
     for modes, option in product(MODES, OPTIONS):
-        try:
+        with suppress(Unsupported):  # the framework lacks an op or an option of this program
             program = _program(way, modes, option, dtype)
-        except Unsupported:  # the framework lacks an op or an option of this program
-            continue
-        if program is not None:
-            yield program
+            if program is not None:
+                yield program
 
 
 def _program(way: str, modes: Modes, option: Rarity | None, dtype: str) -> Program | None:

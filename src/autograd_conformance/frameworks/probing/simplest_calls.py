@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.modules.module import Module
-from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Attrs, Shape
 
@@ -20,10 +21,17 @@ def simplest_calls(op: Op) -> Iterator[Call]:
     if op.name in TABLE:
         yield from _module_calls(TABLE[op.name])
         return
+    yield from islice(calls_by_dimensions(op).values(), 1)
+
+
+def calls_by_dimensions(op: Op) -> dict[int, Call]:
+    """Returns the simplest call of an op, which is no module, for each number of dimensions of its first operand."""
+    found: dict[int, Call] = {}
     for first in op.fresh or ((2,),):
-        for rest in rest_of(op, first) if size(first) and op.accepts(first) else ():
-            yield (first, *rest), choices_of(op, (first, *rest))[0]
-            return
+        if size(first) and len(first) not in found and takes(op, first):
+            shapes = (first, *rest_of(op, first)[0])
+            found[len(first)] = shapes, choices_of(op, shapes)[0]
+    return found
 
 
 def _module_calls(module: Module) -> Iterator[Call]:

@@ -169,7 +169,10 @@ class TorchLike(TorchInterface):
         if self.dialect is not None:
             given = {f"{name}.{key}": repr(value) for name, pairs in self.always_given.items() for key, value in pairs}
             self.dialect = replace(self.dialect, always_given=given)
-        self.notes = tuple(f"{self.name}: {setting}: {why}" for setting, why in found.defaults.items())
+        called = (
+            f"{self.name}: {op} is called as `{code}`: a keyword is unsupported" for op, code in found.templates.items()
+        )
+        self.notes = (*(f"{self.name}: {setting}: {why}" for setting, why in found.defaults.items()), *called)
 
     # -- what every adapter defines ------------------------------------------------------------------------------------
 
@@ -214,8 +217,7 @@ def _limit(op: str, found: Findings) -> Limit:
     counts = {int(name.rpartition(".")[2]) for name in found.dimensions if name.startswith(f"{op}.")}
     row = row_of(op)
     every = {len(shape) for first in row.fresh for rest in row.rest(first) for shape in (first, *rest)}
-    attrs = fixed(op, found.templates[op]) if op in found.templates else {}
-    return Limit(attrs, tuple(sorted(every - counts)) if counts else None)
+    return Limit(fixed(op, found.templates.get(op)), tuple(sorted(every - counts)) if counts else None)
 
 
 def _otherwise(optimizer: str, defaults: Mapping[str, str]) -> Attrs:

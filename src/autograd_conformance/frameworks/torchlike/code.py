@@ -41,7 +41,6 @@ class Code:
         made = copy(self)
         made.templates = {**self.templates, **templates}
         made.op = lru_cache(maxsize=KEPT)(made._op)
-        made.write = lru_cache(maxsize=KEPT)(made._write)
         return made
 
     def _op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:

@@ -41,8 +41,10 @@ def other_calls(template: str, why: str) -> Iterator[str]:
         yield without
 
 
-def fixed(op: str, template: str) -> dict[str, tuple[Attr]]:
-    """Returns the attributes that a template leaves out of an op's call, each with its only value, the default."""
+def fixed(op: str, template: str | None) -> dict[str, tuple[Attr]]:
+    """Returns the attributes that a template leaves out of an op's call, each with its only value, the default; none
+    without a template, where the call is PyTorch's.
+    """
     usual = row_of(op).template
-    given = GIVEN.findall(usual) if isinstance(usual, str) else ()
-    return {name: (DEFAULTS[keyword],) for keyword, name in given if f"{{{name}}}" not in template}
+    given = GIVEN.findall(usual) if isinstance(usual, str) and template is not None else ()
+    return {name: (DEFAULTS[keyword],) for keyword, name in given if f"{{{name}}}" not in (template or "")}

@@ -50,7 +50,7 @@ def search(adapter: TorchInterface) -> Findings:
     adapter.code = adapter.code.with_templates(templates)
     refused: dict[str, str] = {}
     for name in (each for each in SINGLE if each not in ops):
-        limit = Limit(fixed(name, templates[name])) if name in templates else Limit()
+        limit = Limit(fixed(name, templates.get(name)))
         refused |= {f"{name}.{n}": why for n, why in missing_dimensions(adapter, name, dtype, limit)}
     modules = {name: why for name in (*MODULES, *RANDOM_OPS) if (why := missing_op(adapter, name, dtype))}
     for capability, rows in ((Capability.MODULES, MODULES), (Capability.RANDOM, RANDOM_OPS)):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from inspect import Parameter, isroutine, signature
-from itertools import chain
 from traceback import extract_tb, walk_tb
 from types import ModuleType
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
-from autograd_conformance.frameworks.probing.simplest_calls import Call, simplest_calls
+from autograd_conformance.frameworks.probing.simplest_calls import calls_by_dimensions, simplest_calls
 from autograd_conformance.frameworks.probing.smallest import SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
@@ -26,7 +25,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import Op, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -152,7 +151,7 @@ def operands_of(op: Op, shapes: Sequence[Shape], dtype: str) -> Iterator[np.ndar
 def missing_op(adapter: Adapter, name: str, dtype: str, limit: Limit = Limit()) -> str | None:  # noqa: B008
     """Returns why a framework does not have an op or its derivative, within a limit; None if it has both."""
     op, why = limited(row_of(name), limit), None
-    for shapes, attrs in chain(simplest_calls(op), (_first_call(op, first) for first in _firsts(op).values())):
+    for shapes, attrs in simplest_calls(op) if name in TABLE else calls_by_dimensions(op).values():
         match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
             case Raised(error):
                 why = refusal(error, name not in TABLE) or _refusal_of_none(error, op)
@@ -194,29 +193,12 @@ def missing_dimensions(adapter: Adapter, name: str, dtype: str, limit: Limit) ->
     """Yields the numbers of dimensions for which a framework refuses an op that it has, within a limit, each with the
     reason.
     """
-    op = limited(row_of(name), limit)
-    firsts = _firsts(op)
-    for count, first in firsts.items() if len(firsts) > 1 else ():
-        shapes, attrs = _first_call(op, first)
-        result = attempt(lambda: _called(adapter, op, shapes, attrs, dtype))  # noqa: B023
+    calls = calls_by_dimensions(limited(row_of(name), limit))
+    for count, (shapes, attrs) in calls.items() if len(calls) > 1 else ():
+        result = attempt(lambda: _called(adapter, row_of(name), shapes, attrs, dtype))  # noqa: B023
         why = refusal(result.error, True) if isinstance(result, Raised) else None
         if why is not None:
             yield count, why
-
-
-def _firsts(op: Op) -> dict[int, Shape]:
-    """Returns a shape of the first operand for each number of dimensions that an op takes; none of a module."""
-    firsts: dict[int, Shape] = {}
-    for shape in op.fresh if op.name not in TABLE else ():
-        if size(shape) and takes(op, shape):
-            firsts.setdefault(len(shape), shape)
-    return firsts
-
-
-def _first_call(op: Op, first: Shape) -> Call:
-    """Returns the simplest call of an op on a first operand of a shape."""
-    shapes = (first, *rest_of(op, first)[0])
-    return shapes, choices_of(op, shapes)[0]
 
 
 def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:

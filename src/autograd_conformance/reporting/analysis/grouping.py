@@ -189,10 +189,11 @@ MOST_TOGETHER = 3
 """Largest number of ops of two programs with the same ops whose wrong gradients have one cause."""
 
 
-def _has_other_gradient(failure: Failure) -> bool:
-    """Whether a failure is a wrong gradient, of whatever order, or one of another form."""
+def _has_wrong_formula(failure: Failure) -> bool:
+    """Whether a failure without a diagnosis is a wrong gradient of ops, of whatever order, or one of another form."""
     what = failure.deviation.what if failure.deviation else ""
-    return what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
+    is_gradient = what.startswith(OTHER_GRADIENT) or what == "form of a gradient"
+    return is_gradient and failure.rule.partition("/")[0] in FORMULAS and not is_diagnosed(failure)
 
 
 def _blamed(failure: Failure) -> str | None:
@@ -200,7 +201,7 @@ def _blamed(failure: Failure) -> str | None:
     which the program passes, or, if the failure was only counted, the one that its test is about. None if that is not
     known, or the failure has another explanation.
     """
-    if failure.rule.partition("/")[0] not in FORMULAS or not _has_other_gradient(failure) or is_diagnosed(failure):
+    if not _has_wrong_formula(failure):
         return None
     used = [step["op"] for step in steps(failure.program) if isinstance(step.get("op"), str)]
     if len(used) == 1:
@@ -224,8 +225,8 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
         yield "blamed", blamed, failure.verdict, deviation.what.partition(", ")[0]
     if len(failure.cured) > 1 and not is_diagnosed(failure):
         yield "together", failure.rule, frozenset(failure.cured), symptom
-    used, is_formula = ops(failure.program), failure.rule.partition("/")[0] in FORMULAS
-    if is_formula and 2 <= len(used) <= MOST_TOGETHER and not is_diagnosed(failure) and _has_other_gradient(failure):
+    used = ops(failure.program)
+    if 2 <= len(used) <= MOST_TOGETHER and _has_wrong_formula(failure):
         yield "same ops", failure.rule, used, symptom
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom
