@@ -189,24 +189,23 @@ class _Writer:
         if primitive == "iota":
             return [self._constant(_run(eqn)())]
         made = [self._fresh("v") for _ in eqn.outvars]
-        if primitive == "scan":
-            self.body.append(self._scan(eqn, args, made))
+        if primitive == "scan" and (loop := _loop(eqn.params)) is not None:
+            self.body.append(self._scan(eqn, args, made, *loop))
             return made
         target = ", ".join(made) + ("," if eqn.primitive.multiple_results else "")
-        if primitive in PRIMITIVES:
+        try:
             self.body.append(_Line(made, target, PRIMITIVES[primitive](args, eqn.params, eqn), args))
-        else:
+        except KeyError:  # there is no expression for the primitive, or this version of JAX names its settings otherwise
             run = self._fresh("jax_")
             self.constants[run] = _run(eqn)
             self.portable = False
             self.body.append(_Line(made, target, f"{run}({', '.join(args)})", args))
         return made
 
-    def _scan(self, eqn: Any, args: list[str], made: list[str]) -> _Line:
+    def _scan(self, eqn: Any, args: list[str], made: list[str], consts: int, carries: int) -> _Line:
         """Returns the line that calls `scan`, a loop over the first dimension of the equation's last operands; the
-        loop's body is a function.
+        loop's body is a function. The first operands are the constants, the next ones the carries.
         """
-        consts, carries = eqn.params["num_consts"], eqn.params["num_carry"]
         body = self._fresh("body")
         reads = self._function(body, eqn.params["jaxpr"])
         stacked = tuple((tuple(v.aval.shape), str(v.aval.dtype)) for v in eqn.outvars[carries:])
@@ -234,6 +233,20 @@ class _Writer:
                 on = range(len(upstream)) if line.depends is None else line.depends[k]
                 read[name] = nothing.union(*(upstream[i] for i in on))
         return tuple(read.get(r, nothing) for r in results)
+
+
+def _loop(params: dict[str, Any]) -> tuple[int, int] | None:
+    """Returns the numbers of constants and carries of a `scan`, under the names that JAX has for them up to 0.10 and
+    from 0.11. None if it has others: then JAX runs the loop, which is slower.
+    """
+    match params:
+        case {"num_consts": int(consts), "num_carry": int(carries)}:
+            return consts, carries
+        case {"ft_in": tree}:
+            consts, carries, _ = tree.unpack()
+            return len(consts), len(carries)
+        case _:
+            return None
 
 
 def _looped(reads: Reads, consts: int, carries: int) -> Reads:
