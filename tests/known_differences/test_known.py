@@ -10,7 +10,7 @@ import pytest
 
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import MalformedKnownDifferences, is_known, known, read
-from autograd_conformance.known_differences.entry import Environment
+from autograd_conformance.known_differences.entry import Environment, Known
 from autograd_conformance.known_differences.entry_checks import witness_problem
 from autograd_conformance.known_differences.file import shipped, tried_versions
 from autograd_conformance.known_differences.parts import FOLDERS, own_files
@@ -26,9 +26,24 @@ from examples.tiny_adapter import Tiny
 WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'
 
 
-@pytest.mark.parametrize("entry", known("torch"), ids=lambda entry: f"{entry.rule}-{entry.op}")
+def listed(device: str) -> list[Known]:
+    """Returns PyTorch's known differences that name a device; for the CPU, also those that name none."""
+    return [entry for entry in known("torch") if device in (entry.device or ["cpu"])]
+
+
+def name(entry: Known) -> str:
+    return f"{entry.rule}-{entry.op}"
+
+
+@pytest.mark.parametrize("entry", listed("cpu"), ids=name)
 def test_torch_shows_what_is_listed(entry) -> None:
     assert FrameworkUnderTest(Settings("torch")).run_witness(entry)
+
+
+@pytest.mark.parametrize("entry", listed("cuda"), ids=name)
+def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
+    pytest.importorskip("torch").cuda.is_available() or pytest.skip("there is no CUDA device")
+    assert FrameworkUnderTest(Settings("torch", device="cuda")).run_witness(entry)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +322,8 @@ HERE = Environment("2.13.0+cpu", "cuda:1", "Linux", "x86_64")
         ('device = "cuda:1"', True),
         ('device = "cuda:0"', False),
         ('device = "cpu"', False),
+        ('device = ["cpu", "cuda"]', True),
+        ('device = ["cpu", "cuda:0"]', False),
         ('platform = "linux"', True),
         ('platform = "Linux x86_64"', True),
         ('platform = "Darwin"', False),

@@ -60,8 +60,8 @@ class Known:
     """Day since which the difference is known, in ISO form, such as 2026-11-22."""
     version: SpecifierSet | None = None
     """Versions of the framework that show the difference, such as >=2.12,<2.14; None means all."""
-    device: str | None = None
-    """The device on which the difference occurs: `cuda` is any CUDA device, `cuda:1` is one; None means all."""
+    device: tuple[str, ...] | None = None
+    """The devices on which the difference occurs: `cuda` is any CUDA device, `cuda:1` is one; None means all."""
     platform: str | None = None
     """The operating system or the processor on which the difference occurs, such as Linux or x86_64; None means all."""
     left_out: bool = True
@@ -108,8 +108,8 @@ class Spared:
     """Day since which it is known, in ISO form, such as 2026-11-22."""
     version: SpecifierSet | None = None
     """Versions of the framework that end the process, such as <2.14; None means all."""
-    device: str | None = None
-    """The device on which the process ends; None means all."""
+    device: tuple[str, ...] | None = None
+    """The devices on which the process ends; None means all."""
     platform: str | None = None
     """The operating system or the processor on which the process ends; None means all."""
     where: str = field(default="", compare=False)
@@ -124,7 +124,7 @@ def _applies(entry: Known | Spared, run: Environment) -> bool:
     """Whether the version, device and platform of an entry match a run."""
     if entry.version is not None and not entry.version.contains(Version(run.version), prereleases=True):
         return False
-    if entry.device is not None and entry.device not in (run.device, run.device.partition(":")[0]):
+    if entry.device is not None and not {run.device, run.device.partition(":")[0]}.intersection(entry.device):
         return False
     here = (run.system, run.machine, f"{run.system} {run.machine}")
     return entry.platform is None or entry.platform.lower() in [each.lower() for each in here]

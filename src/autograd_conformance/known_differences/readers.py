@@ -34,6 +34,13 @@ def text(value: object, /) -> str:
     return value
 
 
+def devices(value: object) -> tuple[str, ...]:
+    """Returns the devices that a text or a list of texts names; raises ValueError for anything else."""
+    if isinstance(value, list) and value:
+        return tuple(text(each) for each in value)
+    return (text(value),)
+
+
 def hazard(value: object) -> Hazard:
     """Returns the situation that a text names; raises ValueError if there is none."""
     return Hazard(text(value))

@@ -61,7 +61,7 @@ FIELDS: Mapping[str, Field] = {
     "link": Field(readers.link, f"an address that begins with https://, or {readers.NOT_REPORTED!r}"),
     "since": Field(readers.day, "a day, such as 2026-11-22"),
     "version": Field(readers.versions, "versions of the framework, such as '>=2.12,<2.14'"),
-    "device": Field(readers.text, "a device, such as 'cpu'"),
+    "device": Field(readers.devices, "a device, such as 'cpu', or a list of devices"),
     "platform": Field(readers.text, "an operating system or a processor, such as 'Linux' or 'x86_64'"),
     "left_out": Field(readers.flag, "true or false"),
 }

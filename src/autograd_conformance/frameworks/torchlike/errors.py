@@ -39,6 +39,7 @@ MESSAGES = (
     ("trying to save more tensors during recomputation", Kind.RECOMPUTED),
     ("have different metadata than during the forward pass", Kind.RECOMPUTED),
     ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
+    ("requires all the params to be floating point Tensors of supported devices", Kind.NO_KERNEL),  # fused optimizers
     ("is not implemented", Kind.NOT_IMPLEMENTED),
     ("does not support 3rd+ order", Kind.NOT_IMPLEMENTED),
     ("ouble backward not implemented", Kind.NOT_IMPLEMENTED),

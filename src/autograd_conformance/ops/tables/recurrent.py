@@ -58,7 +58,7 @@ def _both(j, x, *weights, hidden):
 def _code(directions: int) -> str:
     weights = ", ".join(f"{{{k}}}" for k in range(1, 1 + 4 * directions))
     state = f"{{0}}.new_zeros({directions}, {{0}}.shape[1], {{hidden}})"
-    return f"torch.gru({{0}}, {state}, [{weights}], True, 1, 0.0, False, {directions == 2}, False)"
+    return f"torch.gru({{0}}, {state}, [{weights}], True, 1, 0.0, True, {directions == 2}, False)"
 
 
 def _op(name: str, directions: int, reference) -> Op:
