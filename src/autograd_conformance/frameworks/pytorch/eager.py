@@ -62,7 +62,11 @@ class TorchEager(TorchInterface):
         self.requested_device, self.device = device, open_device(named)
         self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
-        self.dialect = dialect(str(self.device), PRELUDE + (f"\nimport {named.module}" if named.module else ""))
+        further = [f"import {named.module}"] if named.module else []
+        if self.device.type == "cuda":
+            torch.backends.cudnn.allow_tf32 = False  # by default, float32 has three digits in convolutions and cells
+            further.append("torch.backends.cudnn.allow_tf32 = False")
+        self.dialect = dialect(str(self.device), "\n".join((PRELUDE, *further)))
         self.usual = torch.get_default_dtype()
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
