@@ -57,6 +57,8 @@ def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
     pytest.importorskip(framework[1])
     if "# needs clang" in script and shutil.which("clang") is None:
         pytest.skip("clang is not installed")
+    if 'device="cuda"' in script and not sys.modules["torch"].cuda.is_available():
+        pytest.skip("there is no CUDA device")
     code = compile(script, "finding", "exec")
     if re.search("# (SIG(ABRT|FPE|SEGV)|hangs)", script):
         return
