@@ -387,8 +387,31 @@ def test_a_name_without_a_module_is_refused():
 
 
 def test_a_module_that_is_not_there_is_named():
-    with pytest.raises(UnknownFramework, match="there is no module 'no_such_framework' on the path"):
+    with pytest.raises(UnknownFramework, match="there is no module 'no_such_framework' on the path") as caught:
         load("torch-like:no_such_framework")
+    assert str(caught.value).endswith("the module may have another name than the package.")
+
+
+class WithoutGrad:
+    """A tensor that holds no gradient, as a framework has it whose gradients are results."""
+
+    def __init__(self, data, requires_grad=False) -> None:
+        self.data, self.dtype, self.requires_grad = data, data.dtype, requires_grad
+
+    def detach(self) -> WithoutGrad:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.data
+
+
+def test_a_module_whose_tensors_hold_no_gradients_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch):
+    module = ModuleType("without_grad")
+    module.Tensor = WithoutGrad  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "without_grad", module)
+    with pytest.raises(AdapterError, match="without_grad has no tensors as PyTorch has them") as caught:
+        load("torch-like:without_grad")
+    assert "has no attribute 'grad'" in str(caught.value)
 
 
 def test_a_module_without_tensors_is_refused_with_the_reason():

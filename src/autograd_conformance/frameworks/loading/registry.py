@@ -110,6 +110,13 @@ def there_are() -> str:
     return f"There are: {', '.join((*sorted(frameworks()), *(f'{like}:MODULE' for like in LIKE)))}."
 
 
+def _hint(name: str) -> str:
+    """Returns a sentence on what to do if the module of a framework is not found."""
+    if name.partition(":")[0] in LIKE:
+        return f"Install its package for {sys.executable}; the module may have another name than the package."
+    return there_are()
+
+
 def _own(module_name: str) -> ModuleType:
     """Import the module of a user's own adapter, which may be in the current folder.
 
@@ -152,7 +159,7 @@ def _factory(name: str, module_name: str, factory_name: str, entry: Entry | None
             raise AdapterError(f"{name}: the package {missing!r} is not installed; pip install {what}") from error
         if entry is None and (module_name == missing or module_name.startswith(f"{missing}.")):
             raise UnknownFramework(
-                f"unknown framework {name!r}: there is no module {missing!r} on the path. {there_are()}"
+                f"unknown framework {name!r}: there is no module {missing!r} on the path. {_hint(name)}"
             ) from error
         raise AdapterError(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
     except BaseException as error:

@@ -26,7 +26,7 @@ class Unusable:
 
 def find_maker(adapter: TorchInterface) -> Maker | Unusable:
     """Returns the first call that makes a right leaf of some dtype. If none does, it returns the usual one if that
-    makes a leaf at all, since a wrong one is judged; else it returns the reasons.
+    makes a leaf that may hold a gradient, since a wrong one is judged; else it returns the reasons.
     """
     whys: dict[str, str] = {}
     for maker in MAKERS:
@@ -37,7 +37,8 @@ def find_maker(adapter: TorchInterface) -> Maker | Unusable:
         whys[f"{adapter.name}.{maker.name}"] = reasons[-1] or ""
     adapter.maker = TENSOR
     made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in DTYPES]
-    return Unusable(whys) if all(isinstance(each, Raised) for each in made) else TENSOR
+    held = [each if isinstance(each, Raised) else attempt(adapter.gradient, each) for each in made]
+    return Unusable(whys) if all(isinstance(each, Raised) for each in held) else TENSOR
 
 
 def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
@@ -59,7 +60,8 @@ def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
             return f"the {what} of its tensor cannot be read ({_described(found)})"
         if found != expected:
             return f"from the {dtype} array {data.tolist()} it makes a tensor with {what} {found}"
-    return None
+    held = attempt(adapter.gradient, leaf)
+    return f"the gradient of its tensor cannot be read ({_described(held)})" if isinstance(held, Raised) else None
 
 
 def _described(raised: Raised) -> str:
