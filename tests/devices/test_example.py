@@ -116,7 +116,7 @@ def test_a_known_difference_names_the_device_without_its_module(tmp_path: Path) 
     )
     file.write_text("".join(f'[[known]]\ndevice = "{device}"\n{entry}' for device in ("example", "cpu")))
     framework = FrameworkUnderTest(Settings("torch", device=DEVICE, known_files=(file,)))
-    assert [entry.device for entry in framework.known] == ["example"]
+    assert [entry.device for entry in framework.known] == [("example",)]
 
 
 def test_what_is_known_of_the_example_shows_on_it_alone() -> None:
