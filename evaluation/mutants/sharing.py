@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.language import Attrs, Groups
 from evaluation.mutants.functional import Functional, Grads
 from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
@@ -93,6 +94,20 @@ class FunctionalGivesHeld(Functional):
             if held is not None and gradient is not None and gradient.numel() and alike(gradient, held):
                 gradient.data = held.data
         return found
+
+
+class ModulesMove(Mutant):
+    """A module moves its parameters to new memory, as PyTorch's recurrent modules do on CUDA: values that shared the
+    memory stop sharing it.
+    """
+
+    killed_by = ("views/shares",)
+
+    def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
+        for operand in operands if op in MODULES else ():
+            if operand.is_leaf:
+                operand.data = operand.data.clone()
+        return super().apply(op, operands, attrs)
 
 
 class StepsElsewhere(Mutant):

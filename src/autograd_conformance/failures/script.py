@@ -26,7 +26,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import CotangentWritten, RaisedError, ValueMemory
+from autograd_conformance.rules.violations.observed import CotangentWritten, MovedMemory, RaisedError, ValueMemory
 from autograd_conformance.rules.violations.shared import Flag, GradientForm, OwnMemory, ResultShape, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -162,6 +162,8 @@ def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
     match case.violation.observed:
         case ValueMemory(of, of_gradient):
             others = [dialect.gradient.format(leaf=of) if of_gradient else of]
+        case MovedMemory(of):
+            others = [of]
         case OwnMemory() | SharedMemory():
             others = [case.names[ref] for ref in dict.fromkeys(operands(case.program[case.violation.at]))]
         case _:

@@ -136,7 +136,7 @@ class StepObservation:
     """
     values: Mapping[Ref, Tensor] = field(default_factory=dict)
     """All existing values. Empty unless the instruction writes to or detaches a value in place, is a step of an
-    optimizer, or ends a region (instructions that run as one compiled or checkpointed function).
+    optimizer, applies a module, or ends a region (instructions that run as one compiled or checkpointed function).
     """
     fired: tuple[HookCall, ...] = ()
     """The calls of hooks during the instruction, in order."""

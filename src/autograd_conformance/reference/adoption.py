@@ -4,7 +4,17 @@ these where several outcomes are legal.
 
 from __future__ import annotations
 
-from autograd_conformance.programs.language import WRITING, AssignGrad, Backward, Grad, InPlace, Instruction, Modes, Ref
+from autograd_conformance.programs.language import (
+    WRITING,
+    Apply,
+    AssignGrad,
+    Backward,
+    Grad,
+    InPlace,
+    Instruction,
+    Modes,
+    Ref,
+)
 from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
@@ -58,6 +68,9 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
     counts only once.
     """
     values = reference.values
+    if isinstance(step, Apply) and not observed.region:  # a module may have moved its operands
+        for ref, existing in observed.values.items():
+            reference.storages.note_move(ref, existing.memory)
     if isinstance(step, Grad) and isinstance(observed.outcome, Returned):
         _record_same_objects(reference, at, step, observed.outcome)
     if isinstance(observed.outcome, Returned) and not isinstance(step, WRITING):
@@ -71,6 +84,8 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
         reference.storages.unspecified.discard(ref)  # a region's random value is known once the region has returned it
     for ref in reference.unobserved.intersection(observed.values) - reference.storages.unspecified:
         _record_layout(reference, ref, observed.values[ref])
+    if isinstance(step, Apply) and not observed.region:
+        return  # the elements of a module's operands were not checked
     for ref, tensor in observed.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)

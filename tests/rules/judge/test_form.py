@@ -99,6 +99,24 @@ def test_an_in_place_instruction_keeps_memory_shared(step: str) -> None:
     assert found.rule == "views/shares"
 
 
+LINEAR = "a = leaf [[1, 2]]; b = detach a; c = leaf [[3, 4]] const; d = nn_linear c a bias=False"
+
+
+def test_a_module_keeps_memory_shared() -> None:
+    found = verdict(LINEAR, shown(**ELSEWHERE), of="a")
+    assert found is not None
+    assert found.rule == "views/shares"
+
+
+def test_a_result_may_use_the_memory_that_a_module_moved_its_parameter_from() -> None:
+    def moves(observed: StepObservation, ref: Ref) -> StepObservation:
+        before = observed.values[ref].memory
+        return shown(**ELSEWHERE)(value(memory=before)(observed, ref), ref)
+
+    assert verdict(LINEAR.replace("b = detach a; ", ""), value(memory=None), of="a") is None
+    assert verdict(LINEAR.replace("b = detach a; ", ""), moves, of="a") is None
+
+
 def test_values_in_the_memory_of_a_leaf_move_with_it() -> None:
     program = "a = leaf [1, 2]; b = detach a; backward a with [1, 1]; step a sgd lr=0.5"
     found = verdict(program, shown(value=np.array([1.0, 2.0])), of="b")

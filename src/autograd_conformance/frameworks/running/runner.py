@@ -15,6 +15,7 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.reader import Reader, Unread
 from autograd_conformance.frameworks.running.entered_modes import EnteredModes
+from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     SHOWING,
@@ -153,9 +154,8 @@ class Run:
             for k, value in enumerate(made):
                 if value is not None:
                     values[Ref(at, k)] = value
-        return self.observe_after(
-            at, step, outcome, not results(step) or isinstance(step, Grad), isinstance(step, SHOWING)
-        )
+        with_values = isinstance(step, SHOWING) or (isinstance(step, Apply) and step.op in MODULES)
+        return self.observe_after(at, step, outcome, not results(step) or isinstance(step, Grad), with_values)
 
     def observe_after(
         self, at: int, step: Instruction, outcome: Outcome, with_gradients: bool, with_values: bool

@@ -195,7 +195,7 @@ class _Writer:
         target = ", ".join(made) + ("," if eqn.primitive.multiple_results else "")
         try:
             self.body.append(_Line(made, target, PRIMITIVES[primitive](args, eqn.params, eqn), args))
-        except KeyError:  # there is no expression for the primitive, or this version of JAX names its settings otherwise
+        except KeyError:  # no expression for the primitive, or this version of JAX names its settings otherwise
             run = self._fresh("jax_")
             self.constants[run] = _run(eqn)
             self.portable = False

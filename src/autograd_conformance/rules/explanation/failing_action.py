@@ -27,6 +27,7 @@ from autograd_conformance.rules.violations.observed import (
     ChangedValue,
     GradientChanged,
     HoldsGradient,
+    MovedMemory,
     RaisedError,
     ReturnedUnexpectedly,
     ValueChanged,
@@ -108,6 +109,8 @@ def _state(context: Context) -> str:
         return f"computes a new value: {subject} needs separate memory, but it shares that of {source}."
     if isinstance(observed, ValueMemory):
         return f"makes a new value: {subject} needs separate memory, but it shares that of {observed.owner}."
+    if isinstance(observed, MovedMemory):
+        return f"moves {subject} to other memory: it has to share that of {observed.of}, as it did before."
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
         return f"{subject} has to share memory with {source}, but it has separate memory."

@@ -353,7 +353,10 @@ def _judge_results(judging: Judging, traced: TraceStep, results: values.Values) 
     """
     at, step, observed = traced.at, traced.step, traced.observed
     match step:
-        case Apply() | Leaf() | Detach() | ReadGrad():
+        case Apply():
+            violation = memory.judge_moved(judging, at, step, observed)
+            return violation or values.judge_made(judging, at, step, results)
+        case Leaf() | Detach() | ReadGrad():
             return values.judge_made(judging, at, step, results)
         case Grad():
             return functional.judge_call(judging, at, step, results, traced.expectation, observed)

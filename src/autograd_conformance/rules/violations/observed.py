@@ -130,6 +130,18 @@ class ValueChanged(Observed):
 
 
 @dataclass(frozen=True, slots=True)
+class MovedMemory(Observed):
+    """An instruction moved a value to other memory than that of a value that it shared memory with."""
+
+    observed_clause = "it no longer shares the memory of {self.of}"
+    category = "own memory"
+    severity = "form"
+
+    of: str
+    """The name, in the program's text, of the value that it shared memory with."""
+
+
+@dataclass(frozen=True, slots=True)
 class ValueMemory(Observed):
     """A result, or a leaf's gradient, uses the memory of another value or gradient."""
 

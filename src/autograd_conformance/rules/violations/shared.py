@@ -94,7 +94,7 @@ class SharedMemory(Observed, Expected):
     """
 
     observed_clause = "the result shares an operand's memory"
-    expected_clause = "the result shares its operand's memory"
+    expected_clause = "the value shares its source's memory"
     category = "shared memory"
     severity = "form"
 

@@ -131,6 +131,12 @@ class Storages:
                 self.overlapping.setdefault(other, set()).add(storage)
         self.ids[storage] = number
 
+    def note_move(self, ref: Ref, number: int | None) -> None:
+        """Notes where a value that was recorded is now; other values may use its former memory."""
+        storage = self.storage(ref)
+        if number is not None and storage in self.ids:
+            self.ids[storage] = number
+
     def record_strides(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
         """Records the observed strides of a new value that has a separate storage, and whether its elements may
         overlap.

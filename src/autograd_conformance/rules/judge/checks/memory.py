@@ -22,7 +22,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.observed import ValueMemory
+from autograd_conformance.rules.violations.observed import MovedMemory, ValueMemory
 from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Traversal
@@ -56,7 +56,9 @@ def judge_made(
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
         return None  # the memory of an unspecified source was not observed
-    difference = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
+    given = [r for r in args if judging.memories.get(r) == memory]
+    named = ValueMemory(names(judging.program)[given[0] if given else owner])
+    difference = SharedMemory() if given and len(set(args)) == 1 else named
     return judging.differs(OWN, at, ref, difference, OwnMemory(), step)
 
 
@@ -132,10 +134,10 @@ def _is_old(old: Gradient | None, new: Gradient) -> bool:
 
 
 def judge_moved(
-    judging: Judging, at: int, step: InPlace | DetachInPlace | Step, observed: StepObservation
+    judging: Judging, at: int, step: Apply | InPlace | DetachInPlace | Step, observed: StepObservation
 ) -> Violation | None:
-    """Notes to which memory an in-place change, a detach in place or an optimizer step moved values; returns the
-    violation if values that shared memory no longer do.
+    """Notes to which memory a module, an in-place change, a detach in place or an optimizer step moved values; returns
+    the violation if values that shared memory no longer do.
     """
     memories = judging.memories
     moved = [
@@ -148,8 +150,10 @@ def judge_moved(
     storages = judging.reference.storages
     for ref in moved:
         others = {r for r in storages.aliases(ref) if r in observed.values and r in memories} - storages.unspecified
-        if ref in others and any(memories[r] != memories[ref] for r in others):
-            return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
+        left = sorted(r for r in others if ref in others and memories[r] != memories[ref])
+        if left:
+            difference = MovedMemory(names(judging.program)[left[0]])
+            return judging.differs(SHARES, at, ref, difference, SharedMemory(), step)
     return None
 
 
