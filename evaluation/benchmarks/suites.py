@@ -58,7 +58,7 @@ def suite_speeds(framework: FrameworkUnderTest, examples: int, start: int) -> It
         suite = probe.name.partition("/")[0]
         if not RULES[probe.rule].needs <= framework.target.capabilities:
             continue
-        check = _Timed(framework.target, known=known("torch"))
+        check = _Timed(framework.target, known=known("torch", device="cpu"))
         began = time.perf_counter()
         _run(probe, check, examples, start)
         seconds[suite] += time.perf_counter() - began  # type: ignore[assignment]

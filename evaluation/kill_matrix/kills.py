@@ -58,7 +58,7 @@ def by_hand(mutant: type[Mutant]) -> Row:
     """The row of a handmade mutant: every family runs on it."""
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()):
-        framework, differences = prepared(mutant), known(mutant.framework)
+        framework, differences = prepared(mutant), known(mutant.framework, device="cpu")
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
         found = probes(first, tuple(sorted(framework.faulty_ops)) or CORE[:FIRST_OPS], QUICK)

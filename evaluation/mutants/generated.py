@@ -288,7 +288,7 @@ def candidates() -> dict[str, tuple[str, str]]:
     """All pairs of an op and a kind that can have it, by the mutant's name. Ops with known differences in PyTorch's
     first derivatives are left out.
     """
-    listed = [entry for entry in known("torch") if entry.op and entry.rule != "gradients/tails"]
+    listed = [entry for entry in known("torch", device="cpu") if entry.op and entry.rule != "gradients/tails"]
     later = {entry.op for entry in listed} - {entry.op for entry in listed if entry.rule.startswith("gradients/")}
     ops = [op for op in OPS if op in Torch.ops and (op not in UNSOUND or op in later)]
     return {f"{op}_{kind}": (op, kind) for op in ops for kind, row in KINDS.items() if row.can(OPS[op])}

@@ -42,7 +42,7 @@ FIRST_OPS = 12
 AUDITED = frozenset({"gradients/op", "gradients/forward"})
 """Rules about single ops, whose violations the audit of the ops finds."""
 
-TORCH = known("torch")
+TORCH = known("torch", device="cpu")
 """Known differences of PyTorch, which most mutants change."""
 
 
@@ -97,7 +97,7 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
         for probe in probes(first, tuple(sorted(framework.faulty_ops)) or usual, examples):
             if not RULES[probe.rule].needs <= framework.target.capabilities:
                 continue
-            check = Counting(framework.target, known=known(mutant.framework))
+            check = Counting(framework.target, known=known(mutant.framework, device="cpu"))
             found = failure(probe, check, seed)
             if found:
                 broken, flaky = found

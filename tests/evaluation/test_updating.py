@@ -68,7 +68,7 @@ def failing_tests(mutant: type[Mutant], rule: str, entries: tuple[Known, ...]) -
     with alphabet.using(alphabet.current()):
         framework, failed = prepared(mutant), []
         for probe in probes((rule,), tuple(sorted(framework.faulty_ops)) or CORE[:OPS], PROGRAMS):
-            check = Check(framework.target, (*known(mutant.framework), *entries), rule)
+            check = Check(framework.target, (*known(mutant.framework, device="cpu"), *entries), rule)
             if probe.rule == rule and failure(probe, check, 0, [Phase.generate]) is not None:
                 failed.append(probe.name)
         return failed
@@ -82,7 +82,9 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
         session = Session(settings, framework, ProcessState(settings))
         for probe in probes((rule,), tuple(sorted(framework.faulty_ops)) or CORE[:OPS], PROGRAMS):
             if probe.rule == rule:
-                check = Check(framework.target, known(mutant.framework), rule, leaves_out=framework.leaves_out)
+                check = Check(
+                    framework.target, known(mutant.framework, device="cpu"), rule, leaves_out=framework.leaves_out
+                )
                 assert failure(probe, check, 0, [Phase.generate]) is None
                 advisory.shorten_findings(check, session.process)
                 tally.add(Tally.from_json(check.tally().to_json()))

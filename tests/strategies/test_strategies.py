@@ -236,7 +236,7 @@ def test_an_op_is_drawn_by_itself(name: str):
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 TORCH, COUNTING = Torch(), TorchSaved()
-KNOWN = known("torch")
+KNOWN = known("torch", device="cpu")
 SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) - {f"{op}_" for op in INEXACT})[::5]}
 """Names of the ops and writes for which tests of one op or write are run."""
 

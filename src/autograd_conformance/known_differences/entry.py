@@ -120,11 +120,16 @@ class Spared:
         return _applies(self, run)
 
 
+def is_on(entry: Known | Spared, device: str) -> bool:
+    """Whether an entry may describe what happens on a device."""
+    return entry.device is None or not {device, device.partition(":")[0]}.isdisjoint(entry.device)
+
+
 def _applies(entry: Known | Spared, run: Environment) -> bool:
     """Whether the version, device and platform of an entry match a run."""
     if entry.version is not None and not entry.version.contains(Version(run.version), prereleases=True):
         return False
-    if entry.device is not None and not {run.device, run.device.partition(":")[0]}.intersection(entry.device):
+    if not is_on(entry, run.device):
         return False
     here = (run.system, run.machine, f"{run.system} {run.machine}")
     return entry.platform is None or entry.platform.lower() in [each.lower() for each in here]

@@ -13,7 +13,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.loading.entry_points import known_file
 from autograd_conformance.known_differences.condition import Condition
-from autograd_conformance.known_differences.entry import Known, Spared
+from autograd_conformance.known_differences.entry import Known, Spared, is_on
 from autograd_conformance.known_differences.entry_checks import problem, witness_problem
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.known_differences.parts import FOLDERS, entries_of, included, parts_of, text_of, unknown
@@ -33,12 +33,13 @@ SHOWN = 80
 """Largest number of characters of an invalid value that an error message shows."""
 
 
-def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...]:
+def known(framework: str, folders: Sequence[Path] = FOLDERS, device: str | None = None) -> tuple[Known, ...]:
     """Returns a framework's known differences that come with the suite, or else with the package of the framework's
-    adapter; empty if there are none.
+    adapter; empty if there are none. With `device`, only those that may occur on it.
     """
     path = shipped(framework, folders)
-    return read(path) if path is not None else ()
+    entries = read(path) if path is not None else ()
+    return entries if device is None else tuple(each for each in entries if is_on(each, device))
 
 
 def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:

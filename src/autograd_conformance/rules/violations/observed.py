@@ -134,7 +134,7 @@ class MovedMemory(Observed):
     """An instruction moved a value to other memory than that of a value that it shared memory with."""
 
     observed_clause = "it no longer shares the memory of {self.of}"
-    category = "own memory"
+    category = "moved memory"
     severity = "form"
 
     of: str
