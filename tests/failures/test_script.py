@@ -30,7 +30,7 @@ from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn, OldGradient
-from autograd_conformance.rules.violations.observed import OtherValue, RaisedError, ValueMemory
+from autograd_conformance.rules.violations.observed import MovedMemory, OtherValue, RaisedError, ValueMemory
 from autograd_conformance.rules.violations.shared import (
     Flag,
     GradientForm,
@@ -75,6 +75,13 @@ def test_memory_is_printed_where_it_is_wrong():
     text = "a = leaf [1, 2]; b = square a; backward b with [1, 2]; g = grad a wrt a with [1, 2]"
     lines = shown(text, "c", own, ValueMemory("a", of_gradient=True))
     assert lines[1] == "it shares the memory of a.grad: False"
+
+
+def test_a_value_that_a_module_moved():
+    text = "a = leaf [[1, 2]]; b = detach a; c = leaf [[3, 4]] const; d = nn_linear c a bias=False"
+    value, memory, _ = shown(text, "a", SharedMemory(), MovedMemory("b"))
+    assert value.startswith("a is  ")
+    assert memory == "it shares the memory of b: True"
 
 
 def test_a_value_after_a_write():

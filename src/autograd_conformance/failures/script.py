@@ -245,7 +245,7 @@ def _subject_code(case: Case, subject: Ref, dialect: Dialect) -> str | None:
         return None
     made = subject.at == violation.at
     written = (
-        (isinstance(program[violation.at], SHOWING) or bool(observed.region))
+        (isinstance(program[violation.at], SHOWING) or bool(observed.region or observed.values))
         and not RULES[violation.rule].is_about_held_gradients
         and (
             _equals(violation.got, observed.values.get(subject))
