@@ -9,7 +9,7 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.binary import BINARY
-from autograd_conformance.ops.tables.convolution import CONVOLUTION, POOLING
+from autograd_conformance.ops.tables.convolution import CONVOLUTION
 from autograd_conformance.ops.tables.cumulative import CUMULATIVE
 from autograd_conformance.ops.tables.diagonals import DIAGONALS
 from autograd_conformance.ops.tables.elementwise import ELEMENTWISE
@@ -19,6 +19,7 @@ from autograd_conformance.ops.tables.linalg import LINALG
 from autograd_conformance.ops.tables.losses import LOSSES
 from autograd_conformance.ops.tables.manipulation import MANIPULATION
 from autograd_conformance.ops.tables.normalisation import NORMALISATION
+from autograd_conformance.ops.tables.pooling import POOLING
 from autograd_conformance.ops.tables.products import PRODUCTS
 from autograd_conformance.ops.tables.recurrent import RECURRENT
 from autograd_conformance.ops.tables.reductions import REDUCTIONS

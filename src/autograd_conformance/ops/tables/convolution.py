@@ -1,54 +1,24 @@
-"""Convolution and pooling in one and two dimensions, written as sums over the kernel's taps.
+"""Convolution in one and two dimensions, written as a sum over the kernel's taps.
 
-Each tap of a kernel reads a strided slice of the padded operand. A convolution adds the taps' products; a pooling takes
-their mean, maximum or norm.
+Each tap of a kernel reads a strided slice of the padded operand, and a convolution adds the taps' products.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
 
-from autograd_conformance.ops.rows.domains import ANY, DISTINCT, NONZERO, SQUARABLE
+from autograd_conformance.ops.rows.domains import SQUARABLE
 from autograd_conformance.ops.rows.row import LARGEST, Certainty, Choices, Op, table
-from autograd_conformance.ops.rows.selection import stacked
-from autograd_conformance.ops.rows.shapes import every, nonempty, ranked, shaped, size
+from autograd_conformance.ops.rows.shapes import every, nonempty, shaped, size
+from autograd_conformance.ops.tables.windows import Setting, counts, each, padded, taps
 from autograd_conformance.programs.language import Shape
-from autograd_conformance.programs.own_numpy import np
-
-ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
-
-Settings = tuple[int, int, int]
-
-
-def _length(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
-    return (n + 2 * padding - dilation * (k - 1) - 1) // stride + 1
-
-
-def _padded(j, x, rank, low, high, value=0.0, gap=0):
-    """The operand with its trailing `rank` dimensions padded on both sides, and `gap` zeros inserted between
-    neighbours.
-    """
-    return j.lax.pad(x, np.array(value, x.dtype), [(0, 0, 0)] * (x.ndim - rank) + [(low, high, gap)] * rank)
-
-
-def _taps(j, x, kernel, stride, dilation):
-    """Yields, for each tap of a kernel, the tap's position in the kernel and the slice of the trailing dimensions that
-    the tap reads.
-    """
-    leading = x.ndim - len(kernel)
-    lengths = [_length(n, k, stride, 0, dilation) for n, k in zip(x.shape[leading:], kernel, strict=True)]
-    for tap in product(*map(range, kernel)):
-        starts = [at * dilation for at in tap]
-        stops = [start + (n - 1) * stride + 1 for start, n in zip(starts, lengths, strict=True)]
-        strides = (1,) * leading + (stride,) * len(kernel)
-        yield (tap, j.lax.slice(x, (0,) * leading + tuple(starts), x.shape[:leading] + tuple(stops), strides))
 
 
 def _convolve(j, x, weight, *bias, stride=1, padding=0, dilation=1, groups=1):
     out, per_group, *kernel = weight.shape
-    x = _padded(j, x, len(kernel), padding, padding)
+    x = padded(j, x, padding, padding, len(kernel))
     total = 0.0
-    for tap, window in _taps(j, x, kernel, stride, dilation):
+    for tap, window in taps(j, x, tuple(kernel), stride, dilation):
         grouped = j.np.reshape(window, (x.shape[0], groups, per_group, -1))
         at = weight
         for i in tap:
@@ -58,68 +28,24 @@ def _convolve(j, x, weight, *bias, stride=1, padding=0, dilation=1, groups=1):
     return total + j.np.reshape(bias[0], (1, -1, *(1,) * len(kernel))) if bias else total
 
 
-def _convolve_transposed(j, x, weight, stride, padding, output_padding, groups):
+def _convolve_transposed(j, x, weight, stride, padding, output_padding, groups, dilation=1):
     channels, per_group, *kernel = weight.shape
+    rank = len(kernel)
     split = j.np.reshape(weight, (groups, channels // groups, per_group, *kernel))
-    flipped = j.np.flip(j.np.swapaxes(split, 1, 2), axis=tuple(range(3, 3 + len(kernel))))
+    flipped = j.np.flip(j.np.swapaxes(split, 1, 2), axis=tuple(range(3, 3 + rank)))
     flipped = j.np.reshape(flipped, (groups * per_group, channels // groups, *kernel))
-    reach = kernel[0] - 1 - padding
-    return _convolve(
-        j, _padded(j, x, len(kernel), reach, reach + output_padding, gap=stride - 1), flipped, groups=groups
-    )
+    reach = _sum(_times(each(dilation, rank), [k - 1 for k in kernel]), [-p for p in each(padding, rank)])
+    gaps = tuple(s - 1 for s in each(stride, rank))
+    x = padded(j, x, reach, _sum(reach, each(output_padding, rank)), rank, gap=gaps)
+    return _convolve(j, x, flipped, dilation=dilation, groups=groups)
 
 
-def _pools(*rank: int):
-    """Returns a function that offers pooling windows (``kernel_size``, ``stride``, ``padding``) for an operand that is
-    long enough.
-    """
-
-    def choices(shape: Shape) -> Choices:
-        options = ((2, 1, 0), (2, 2, 0), (2, 2, 1), (1, 1, 0), (2, 1, 1), (3, 2, 1), (3, 3, 0), (1, 2, 0))
-        names = ("kernel_size", "stride", "padding")
-        shortest = min(shape[-rank[0] :])
-        return [
-            dict(zip(names, c, strict=True))
-            for c in options
-            if shortest + 2 * c[2] >= c[0] and _room(shape, rank[0], c)
-        ]
-
-    return choices
+def _sum(a, b) -> tuple[int, ...]:
+    return tuple(m + n for m, n in zip(a, b, strict=True))
 
 
-def _room(shape: Shape, rank: int, window: tuple[int, int, int]) -> bool:
-    return size((*shape[:-rank], *(_length(n, *window, 1) for n in shape[-rank:]))) <= LARGEST
-
-
-def _mean_pool(rank: int):
-    def reference(j, x, kernel_size, stride, padding):
-        windows = [s for _, s in _taps(j, _padded(j, x, rank, padding, padding), (kernel_size,) * rank, stride, 1)]
-        return sum(windows) / len(windows)
-
-    return reference
-
-
-def _max_pool(rank: int):
-    def reference(j, x, kernel_size, stride, padding):
-        padded = _padded(j, x, rank, padding, padding, value=-1e30)
-        windows = [s for _, s in _taps(j, padded, (kernel_size,) * rank, stride, 1)]
-        return j.np.max(stacked(j, windows, 0), axis=0)
-
-    return reference
-
-
-def _power_pool(j, x, kernel_size, stride):
-    windows = [s * s for _, s in _taps(j, x, (kernel_size,), stride, 1)]
-    return j.np.sqrt(sum(windows))
-
-
-def _adaptive(j, x, output_size):
-    n = x.shape[-1]
-    mean = np.zeros((n, output_size))
-    for i in range(output_size):
-        start, stop = i * n // output_size, -(-(i + 1) * n // output_size)
-        mean[start:stop, i] = 1 / (stop - start)
-    return j.np.matmul(x, mean)
+def _times(a, b) -> tuple[int, ...]:
+    return tuple(m * n for m, n in zip(a, b, strict=True))
 
 
 def _kernels(rank: int, biased: bool = False):
@@ -138,17 +64,45 @@ def _kernels(rank: int, biased: bool = False):
     return rest
 
 
+def _offered(first: Shape, weight: Shape, options: Sequence[tuple[Setting, Setting, Setting]]) -> Choices:
+    """Returns those of the options, each a stride, a padding and a dilation, whose windows fit into the operand."""
+
+    def fits(stride: Setting, padding: Setting, dilation: Setting) -> bool:
+        windows = counts(first[2:], weight[2:], stride, padding, dilation)
+        return min(windows) > 0 and size((first[0], weight[0], *windows)) <= LARGEST
+
+    return [{**dict(zip(SETTINGS, o, strict=True)), "groups": first[1] // weight[1]} for o in options if fits(*o)]
+
+
 def _convolutions(*shapes: Shape) -> Choices:
     first, weight = shapes[:2]
     k, shortest = weight[2], min(first[2:])
     options = ((1, 0, 1), (2, 0, 1), (1, 1, 1), (2, 1, 1), (1, 0, 2), (1, 1, 2), (2, 1, 2), (3, 2, 1))
-    names = ("stride", "padding", "dilation")
+    return _offered(first, weight, [o for o in options if shortest + 2 * o[1] >= k])
 
-    def fits(c: Settings) -> bool:
-        lengths = [_length(n, k, *c) for n in first[2:]]
-        return min(lengths) > 0 and shortest + 2 * c[1] >= k and size((first[0], weight[0], *lengths)) <= LARGEST
 
-    return [{**dict(zip(names, c, strict=True)), "groups": first[1] // weight[1]} for c in options if fits(c)]
+def _uneven_kernels(first: Shape) -> list[tuple[Shape, ...]]:
+    """Offers shapes of a weight whose kernel is longer in one dimension than in the other."""
+    channels = first[1]
+    sizes = [(1, 2), (2, 1), (2, 3), (1, 3), (3, 1)]
+    fitting = [k for k in sizes if all(k <= n for k, n in zip(k, first[2:], strict=True))]
+    whole = [(out, channels, *k) for k in fitting for out in (1, 2)]
+    apart = [(channels, 1, *k) for k in fitting if channels > 1]
+    return [(s,) for s in (*whole, *apart) if first[0] * s[0] * size(first[2:]) <= LARGEST]
+
+
+def _uneven_convolutions(*shapes: Shape) -> Choices:
+    options = (
+        ((1, 1), (0, 0), (1, 1)),
+        ((2, 1), (0, 0), (1, 1)),
+        ((1, 2), (0, 1), (1, 1)),
+        ((1, 1), (1, 0), (1, 1)),
+        ((1, 1), (0, 1), (1, 2)),
+        ((1, 1), (1, 0), (2, 1)),
+        ((2, 3), (2, 1), (1, 2)),
+        ((1, 3), (1, 2), (2, 1)),
+    )
+    return _offered(shapes[0], shapes[1], options)
 
 
 def _transposed_kernels(first: Shape) -> list[tuple[Shape, ...]]:
@@ -165,6 +119,38 @@ def _transpositions(*shapes: Shape) -> Choices:
     return [{**dict(zip(names, c, strict=True)), "groups": g} for g in groups for c in options]
 
 
+def _transposed_uneven_kernels(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((first[1], out, *k),) for k in ((1, 2), (2, 1), (2, 2)) for out in (1, 2)]
+
+
+def _uneven_transpositions(*shapes: Shape) -> Choices:
+    """Offers strides, paddings, output paddings, dilations and groups that differ between the two dimensions; an output
+    padding is less than the stride or the dilation, as PyTorch demands.
+    """
+    first, weight = shapes
+    names = ("stride", "padding", "output_padding", "dilation")
+    options = (
+        ((1, 1), (0, 0), (0, 0), (1, 1)),
+        ((2, 1), (0, 0), (0, 0), (1, 1)),
+        ((1, 2), (0, 0), (0, 1), (1, 1)),
+        ((2, 1), (1, 0), (1, 0), (1, 1)),
+        ((1, 1), (0, 1), (0, 0), (1, 1)),
+        ((1, 1), (0, 0), (0, 1), (1, 2)),
+        ((2, 1), (0, 1), (0, 0), (1, 2)),
+    )
+
+    def windows(option) -> list[int]:
+        along = zip(first[2:], weight[2:], *option, strict=True)
+        return [(n - 1) * s - 2 * p + d * (k - 1) + out + 1 for n, k, s, p, out, d in along]
+
+    def fits(option, groups: int) -> bool:
+        return min(windows(option)) > 0 and size((first[0], weight[1] * groups, *windows(option))) <= LARGEST
+
+    grouped = [(o, first[1]) for o in options[2:4] if first[1] > 1]
+    offered = [(o, groups) for o, groups in (*((o, 1) for o in options), *grouped) if fits(o, groups)]
+    return [{**dict(zip(names, o, strict=True)), "groups": groups} for o, groups in offered]
+
+
 def _signal(shape: Shape) -> bool:
     return len(shape) == 3 and nonempty(shape) and size(shape) <= 12
 
@@ -173,20 +159,18 @@ def _image(shape: Shape) -> bool:
     return len(shape) == 4 and nonempty(shape) and size(shape) <= 12
 
 
-def _pooled(low: int):
-    return every(nonempty, ranked(2, 4), lambda shape: shape[-1] >= low)
-
-
+SETTINGS = ("stride", "padding", "dilation")
 CONV = "stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
-POOL2 = "{kernel_size}, stride={stride}, padding={padding}"
+TRANSPOSED = "stride={stride}, padding={padding}, output_padding={output_padding}, groups={groups}"
 SIGNALS, IMAGES = ((1, 2, 4),), ((1, 1, 3, 3), (1, 2, 2, 3))
 
 
-def _op(name: str, torch: str, reference, accepts, more=(), saves=ALWAYS, domain=SQUARABLE, **fields) -> Op:
-    return Op(name, torch, reference, saves, domains=(domain,), **fields, **shaped(accepts, *more))
+def _op(name: str, torch: str, reference, accepts, more=(), **fields) -> Op:
+    # One backward op serves input and kernel: both are saved, whichever requires grad.
+    fields = {"domains": (SQUARABLE,), "also_saves": (0, 1), **shaped(accepts, *more), **fields}
+    return Op(name, torch, reference, Certainty.ALWAYS, **fields)
 
 
-# One backward op serves input and kernel: both are saved, whichever requires grad.
 CONVOLUTION = table(
     "convolution",
     _op(
@@ -197,7 +181,6 @@ CONVOLUTION = table(
         SIGNALS,
         rest=_kernels(1),
         choices=_convolutions,
-        also_saves=(0, 1),
     ),
     _op(
         "conv1d_bias",
@@ -207,7 +190,6 @@ CONVOLUTION = table(
         SIGNALS,
         rest=_kernels(1, biased=True),
         choices=_convolutions,
-        also_saves=(0, 1),
         unsaved=(2,),
     ),
     _op(
@@ -218,7 +200,6 @@ CONVOLUTION = table(
         IMAGES,
         rest=_kernels(2),
         choices=_convolutions,
-        also_saves=(0, 1),
     ),
     _op(
         "conv2d_bias",
@@ -228,88 +209,33 @@ CONVOLUTION = table(
         IMAGES,
         rest=_kernels(2, biased=True),
         choices=_convolutions,
-        also_saves=(0, 1),
         unsaved=(2,),
     ),
     _op(
+        "conv2d_uneven",
+        f"F.conv2d({{0}}, {{1}}, {CONV})",
+        _convolve,
+        every(_image, lambda s: bool(_uneven_kernels(s))),
+        ((1, 1, 3, 4), (1, 2, 2, 3), (2, 1, 3, 2)),
+        rest=_uneven_kernels,
+        choices=_uneven_convolutions,
+    ),
+    _op(
         "conv_transpose1d",
-        "F.conv_transpose1d({0}, {1}, stride={stride}, padding={padding}, output_padding={output_padding}, "
-        "groups={groups})",
+        f"F.conv_transpose1d({{0}}, {{1}}, {TRANSPOSED})",
         _convolve_transposed,
         every(_signal, lambda s: size(s) <= 8),
         SIGNALS,
         rest=_transposed_kernels,
         choices=_transpositions,
-        also_saves=(0, 1),
-    ),
-)
-
-# PyTorch saves the operand of average pooling only for its shape, but frees it with the graph: MAYBE, not NEVER.
-POOLING = table(
-    "pooling",
-    _op(
-        "avg_pool1d",
-        f"F.avg_pool1d({{0}}, {POOL2})",
-        _mean_pool(1),
-        every(_pooled(1), ranked(2, 3)),
-        SIGNALS,
-        MAYBE,
-        ANY,
-        also_saves=(0,),
-        choices=_pools(1),
     ),
     _op(
-        "avg_pool2d",
-        f"F.avg_pool2d({{0}}, {POOL2})",
-        _mean_pool(2),
-        every(_pooled(1), ranked(3, 4)),
-        IMAGES,
-        MAYBE,
-        ANY,
-        also_saves=(0,),
-        choices=_pools(2),
-    ),
-    _op(
-        "max_pool1d",
-        f"F.max_pool1d({{0}}, {POOL2})",
-        _max_pool(1),
-        every(_pooled(1), ranked(2, 3)),
-        SIGNALS,
-        ALWAYS,
-        DISTINCT,
-        choices=_pools(1),
-    ),
-    _op(
-        "max_pool2d",
-        f"F.max_pool2d({{0}}, {POOL2})",
-        _max_pool(2),
-        every(_pooled(1), ranked(3, 4)),
-        IMAGES,
-        ALWAYS,
-        DISTINCT,
-        choices=_pools(2),
-    ),
-    _op(
-        "lp_pool1d",
-        "F.lp_pool1d({0}, 2.0, {kernel_size}, stride={stride})",
-        _power_pool,
-        every(_pooled(2), ranked(2, 3)),
-        SIGNALS,
-        ALWAYS,
-        NONZERO,
-        choices=lambda shape: [{"kernel_size": 2, "stride": s} for s in (1, 2)],
-    ),
-    _op(
-        "adaptive_avg_pool1d",
-        "F.adaptive_avg_pool1d({0}, {output_size})",
-        _adaptive,
-        every(_pooled(1), ranked(2, 3)),
-        SIGNALS,
-        MAYBE,
-        ANY,
-        also_saves=(0,),
-        choices=lambda shape: [
-            {"output_size": n} for n in dict.fromkeys((1, 2, shape[-1])) if size(shape[:-1]) * n <= LARGEST
-        ],
+        "conv_transpose2d",
+        f"F.conv_transpose2d({{0}}, {{1}}, {TRANSPOSED}, dilation={{dilation}})",
+        _convolve_transposed,
+        every(_image, lambda s: size(s) <= 4 and s[0] * s[1] <= 2),
+        ((1, 1, 2, 2), (1, 2, 1, 2), (2, 1, 2, 1)),
+        rest=_transposed_uneven_kernels,
+        choices=_uneven_transpositions,
     ),
 )
