@@ -16,19 +16,19 @@ OPS_OF: dict[str, str] = {
         softmin cross_entropy cross_entropy_soft nll_loss mse_loss l1_loss huber_loss smooth_l1_loss kl_div kl_div_log
         binary_cross_entropy bce_with_logits poisson_nll_loss gaussian_nll_loss soft_margin_loss cosine_similarity
         dist layer_norm layer_norm_affine rms_norm rms_norm_affine group_norm group_norm_affine normalize conv1d
-        conv1d_bias conv2d conv2d_bias conv_transpose1d avg_pool1d avg_pool2d max_pool1d max_pool2d lp_pool1d
-        adaptive_avg_pool1d det slogdet inv solve solve_triangular cholesky eigvalsh matrix_power matrix_norm gru
-        gru_bidirectional
+        conv1d_bias conv2d conv2d_bias conv2d_uneven conv_transpose1d conv_transpose2d avg_pool1d avg_pool2d
+        avg_pool2d_uneven max_pool1d max_pool2d max_pool2d_uneven lp_pool1d adaptive_avg_pool1d det slogdet inv solve
+        solve_triangular cholesky eigvalsh matrix_power matrix_norm gru gru_bidirectional
     """,
     "at_zero": """
         scalar_divide reciprocal square sqrt rsqrt pow_scalar pow_integer abs log log2 log10 logit cos cosh acosh sinc
         lgamma sign floor ceil round frac atan2 hypot copysign relu relu6 leaky_relu elu celu selu softsign tanhshrink
-        softshrink hardshrink threshold std std_mean max min amax amin max_dim min_dim aminmax median median_dim
-        kthvalue topk sort vector_norm vector_norm_inf cummax cummin binary_cross_entropy cosine_similarity normalize
-        max_pool1d max_pool2d lp_pool1d matrix_norm
+        softshrink hardshrink threshold max min amin max_dim min_dim median median_dim kthvalue topk vector_norm
+        vector_norm_inf cummax binary_cross_entropy cosine_similarity normalize max_pool1d max_pool2d lp_pool1d
+        matrix_norm
     """,
     "at_large": """
-        logit tan asin acos atanh erfinv sign floor ceil round hardtanh median binary_cross_entropy
+        logit tan asin acos atanh erfinv sign floor ceil round hardtanh binary_cross_entropy
     """,
     "sign": """
         sign floor ceil round
@@ -40,7 +40,7 @@ OPS_OF: dict[str, str] = {
         sign floor ceil round
     """,
     "transposed": """
-        sign floor ceil round squeeze trace bmm conv_transpose1d cholesky eigvalsh
+        sign floor ceil round squeeze trace conv2d_uneven conv_transpose1d cholesky eigvalsh
     """,
     "size_one": """
         sign floor ceil round det slogdet inv cholesky eigvalsh matrix_power
@@ -54,22 +54,16 @@ OPS_OF: dict[str, str] = {
     "bent": """
         sign floor ceil round
     """,
-    "last_lost": """
-        copysign
-    """,
-    "first_lost": """
-        scatter index_copy
-    """,
     "strided": """
         sign floor ceil round
     """,
     "expanded": """
         sign floor ceil round relu prod var std std_mean max min amax amin max_dim min_dim aminmax median median_dim
         kthvalue topk sort vector_norm_inf cummax cummin index_fill masked_fill cross log_softmax softmin
-        cross_entropy max_pool1d max_pool2d det slogdet inv cholesky eigvalsh matrix_power
+        cross_entropy max_pool1d max_pool2d max_pool2d_uneven det slogdet inv cholesky eigvalsh matrix_power
     """,
     "shifted": """
-        sign floor ceil round prod diff slice index_fill masked_fill
+        sign floor ceil round prod diff index_fill masked_fill
     """,
     "turned": """
         sign floor ceil round prod var_mean std_mean max min median take_flat masked_select index_fill trace mv dot
@@ -81,8 +75,14 @@ OPS_OF: dict[str, str] = {
     "tile": """
         sign floor ceil round prod min tile repeat repeat_uneven pad pad_border concat concat_three stack stack_three
         block_diag index diagonal diag_embed trace outer tensordot kron nll_loss conv1d conv1d_bias conv2d conv2d_bias
-        conv_transpose1d avg_pool2d max_pool2d det slogdet inv solve solve_triangular cholesky eigvalsh matrix_power
-        gru gru_bidirectional
+        conv2d_uneven conv_transpose1d conv_transpose2d max_pool2d_uneven det slogdet inv solve solve_triangular
+        cholesky eigvalsh matrix_power gru gru_bidirectional
+    """,
+    "last_lost": """
+        copysign
+    """,
+    "first_lost": """
+        scatter index_copy
     """,
 }
 """Names of ops, by kind of fault."""
