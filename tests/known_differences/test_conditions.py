@@ -170,6 +170,7 @@ ROWS: dict[str, list[Row]] = {
         row(True, TWICE.format("max b"), False, subject=Ref(3)),
         row(True, TWICE.format("max_dim a dim=0 keepdim=False"), False, subject=Ref(3)),
         row(True, TWICE.format("min a"), False, subject=Ref(3)),
+        row(True, TWICE.format("max a"), True, subject=Ref(2)),  # the second one comes after it
         row(True, TWICE.format("max a"), False),
     ],
     "operands_share_leaf": [

@@ -134,7 +134,9 @@ class MakesView(Flag):
 
 
 class OpRepeated(Flag):
-    """The wrong value was computed by an op that was applied before to the same operands with the same attributes."""
+    """The wrong value was computed by an op that is applied twice to the same operands with the same attributes, up to
+    the failing instruction.
+    """
 
     key, old_key = "op_repeated", "repeated"
 
@@ -142,7 +144,7 @@ class OpRepeated(Flag):
         if violation.subject is None:
             return False
         made = program[violation.subject.at]
-        return isinstance(made, Apply) and made in program.instructions[: violation.subject.at]
+        return isinstance(made, Apply) and program.instructions[: violation.at + 1].count(made) > 1
 
 
 class OperandsShareLeaf(ProgramFlag):
