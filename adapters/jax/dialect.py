@@ -190,6 +190,7 @@ OPS: Mapping[str, Template] = {
     "inner": "jnp.inner({0}, {1})",
     "tensordot": "jnp.tensordot({0}, {1}, axes={dims})",
     "einsum": "jnp.einsum({equation}, {0}, {1})",
+    "einsum_broadcast": "jnp.einsum({equation}, {0}, {1})",
     "einsum_three": "jnp.einsum({equation}, {0}, {1}, {2})",
     "kron": "jnp.kron({0}, {1})",
     "cross": "jnp.cross({0}, {1}, axis={dim})",

@@ -111,6 +111,7 @@ OPS: dict[str, Template] = {
     "dot": "{0} @ {1}",
     "bmm": "{0} @ {1}",
     "einsum": "mg.einsum({equation}, {0}, {1})",
+    "einsum_broadcast": "mg.einsum({equation}, {0}, {1})",
     "einsum_three": "mg.einsum({equation}, {0}, {1}, {2})",
     "multi_dot": "mg.multi_matmul([{0}, {1}, {2}])",
     "batch_norm": "mg.nnet.batchnorm({0}, eps={eps})",

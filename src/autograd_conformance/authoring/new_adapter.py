@@ -24,7 +24,7 @@ class Probed:
     findings: Findings
     """The missing features, each with the reason."""
     there: str
-    """The features that are there, in words, as ``210 of 256 ops``."""
+    """The features that are there, in words, as ``210 of 257 ops``."""
 
 
 LIKE = '''"""The adapter of {name} for the autograd conformance suite.

@@ -161,7 +161,7 @@ def _on_every_value(sampler: Draft, op: str) -> Sequence[Ref] | None:
 
 
 def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
-    values = domain.fit(np.roll(GRID, 7 * operand)).astype(dtype)
+    values = domain.fit(np.roll(GRID, -7 * operand)).astype(dtype)
     return Literal(tuple(values.tolist()), GRID.shape, dtype)
 
 

@@ -121,6 +121,30 @@ PROBABILITY = between(0.05, 0.95, "inside (0, 1)", _inside(0.0, 1.0))
 DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
 
 
+def _zeros_apart(x: Array) -> bool:
+    """Whether each element is zero or at least 0.1 in magnitude, and no two zeros are neighbours along a dimension, so
+    that each line of elements along a dimension has another number than zero.
+    """
+    zero = np.abs(x) < 0.1
+    if not zero.any():
+        return True
+    if (x[zero] != 0).any():
+        return False
+    lines = [np.moveaxis(zero, axis, 0) for axis in range(x.ndim)]
+    return bool(lines) and all(len(z) > 1 and not (z[1:] & z[:-1]).any() for z in lines)
+
+
+def _with_zeros_apart(x: Array) -> Array:
+    fitted = x + 0.25 * _signs(x)
+    if x.ndim == 0 or min(x.shape) < 2:
+        return fitted
+    return np.where((np.indices(x.shape).sum(0) % 2 == 1) & (np.abs(x) < 0.5), 0.0, fitted)
+
+
+ZEROS_APART = Domain("zeros apart", _zeros_apart, _with_zeros_apart)
+"""Zeros between other numbers: a norm over a line of elements is smooth there."""
+
+
 def within(bound: float) -> Domain:
     """Makes the domain of values of at most `bound` (4 or more) in magnitude, which contains all drawn values."""
     return Domain(

@@ -27,6 +27,18 @@ def untied(a: np.ndarray, b: np.ndarray) -> bool:
     return a.size == 0 or b.size == 0 or bool(np.abs(a - b).min() >= MARGIN)
 
 
+def _off_origin(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether no pair of corresponding elements of two operands is near (0, 0); one of the two may be 0."""
+    return a.size == 0 or b.size == 0 or bool((np.abs(a) + np.abs(b)).min() >= 0.1)
+
+
+def _off_cut(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether no angle of two operands is near that of (0, -1), where `atan2` jumps, and none is undefined."""
+    if a.size == 0 or b.size == 0:
+        return True
+    return _off_origin(a, b) and not bool(((np.abs(a) < MARGIN) & (b < 0)).any())
+
+
 def masks(*shapes: Shape) -> Choices:
     """Returns choices of a ``mask`` that broadcasts with the operands: every other element, every third, or one value
     for all.
@@ -60,8 +72,8 @@ BINARY = table(
     _two("multiply", "{0} * {1}", lambda j, a, b: a * b, ALWAYS, SQUARABLE, promotes=ALWAYS),
     _two("divide", "{0} / {1}", lambda j, a, b: a / b, ALWAYS, ANY, NONZERO),
     _two("pow", "{0} ** {1}", lambda j, a, b: j.np.exp(b * j.np.log(a)), ALWAYS, POWERS, SMALL),
-    _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), ALWAYS, NONZERO),
-    _two("hypot", "torch.hypot({0}, {1})", lambda j, a, b: j.np.sqrt(a * a + b * b), ALWAYS, ANY, NONZERO),
+    _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), ALWAYS, apart=_off_cut),
+    _two("hypot", "torch.hypot({0}, {1})", lambda j, a, b: j.np.sqrt(a * a + b * b), ALWAYS, apart=_off_origin),
     _two("logaddexp", "torch.logaddexp({0}, {1})", lambda j, a, b: b + _log1pexp(j, a - b), ALWAYS, MODERATE),
     _two(
         "logaddexp2",

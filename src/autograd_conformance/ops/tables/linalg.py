@@ -13,11 +13,11 @@ from math import pi
 from autograd_conformance.ops.rows.domains import (
     DOMINANT,
     INVERTIBLE,
-    NONZERO,
     POSITIVE_DEFINITE,
     SMALL,
     SPLIT_SPECTRUM,
     SQUARABLE,
+    ZEROS_APART,
     strictly,
 )
 from autograd_conformance.ops.rows.row import RESULTS, Certainty, Op, table
@@ -169,7 +169,7 @@ LINALG = table(
         "matrix_norm",
         "torch.linalg.matrix_norm({0})",
         lambda j, x: j.np.sqrt(j.np.sum(x * x, axis=(-2, -1))),
-        NONZERO,
+        ZEROS_APART,
         accepts=every(nonempty, ranked(2)),
     ),
 )

@@ -8,11 +8,11 @@ from autograd_conformance.ops.rows.domains import (
     ANY,
     MARGIN,
     MODERATE,
-    NONZERO,
     POSITIVE,
     PROBABILITY,
     SMALL,
     SQUARABLE,
+    ZEROS_APART,
 )
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.selection import nested
@@ -272,7 +272,7 @@ LOSSES = table(
         "cosine_similarity",
         "cosine_similarity({0}, {1}, dim={dim})",
         _cosine,
-        NONZERO,
+        ZEROS_APART,
         rest=same,
         choices=lambda *shapes: dims(shapes[0], low=2),  # over one element it is always one
         **shaped(every(nonempty, having(2))),

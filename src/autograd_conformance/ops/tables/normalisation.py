@@ -5,7 +5,7 @@ The `eps` is large, so that the op is smooth at a row of equal values.
 
 from __future__ import annotations
 
-from autograd_conformance.ops.rows.domains import NONZERO, SQUARABLE
+from autograd_conformance.ops.rows.domains import SQUARABLE, ZEROS_APART
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.shapes import count, dims, every, nonempty, offer, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
@@ -214,5 +214,5 @@ NORMALISATION = table(
         lambda j, x, eps: _normalised(j, x, tuple(range(2, x.ndim)), eps),
         _long,
     ),
-    _op("normalize", "F.normalize({0}, dim={dim})", _normalize, ROWS, dims, domain=NONZERO),
+    _op("normalize", "F.normalize({0}, dim={dim})", _normalize, ROWS, dims, domain=ZEROS_APART),
 )

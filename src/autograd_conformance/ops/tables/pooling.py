@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from autograd_conformance.ops.rows.domains import ANY, DISTINCT, NONZERO
+from autograd_conformance.ops.rows.domains import ANY, DISTINCT, ZEROS_APART
 from autograd_conformance.ops.rows.row import LARGEST, Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.selection import stacked
 from autograd_conformance.ops.rows.shapes import every, nonempty, ranked, shaped, size
@@ -218,7 +218,7 @@ POOLING = table(
         _power_pool,
         every(_pooled(2), ranked(2, 3)),
         SIGNALS,
-        domain=NONZERO,
+        domain=ZEROS_APART,
         choices=lambda shape: [{"kernel_size": 2, "stride": s} for s in (1, 2)],
     ),
     _op(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from autograd_conformance.ops.rows.domains import SQUARABLE
 from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.shapes import (
@@ -57,23 +59,40 @@ EQUATIONS = (
 )
 
 
-def _lengths(equation: str, shapes: tuple[Shape, ...]) -> dict[str, int] | None:
-    """Returns the length of each letter's dimension in an einsum equation; None if the equation does not fit the
-    shapes.
+def _lengths(equation: str, shapes: tuple[Shape, ...]) -> dict[str, set[int]] | None:
+    """Returns the lengths of each letter's dimensions in an einsum equation; None if the equation does not fit the
+    ranks.
     """
-    lengths: dict[str, int] = {}
     terms = equation.split("->")[0].split(",")
     if [len(t) for t in terms] != [len(s) for s in shapes]:
         return None
+    lengths: dict[str, set[int]] = {}
     for letter, n in zip("".join(terms), (n for s in shapes for n in s), strict=True):
-        if lengths.setdefault(letter, n) != n:
-            return None
+        lengths.setdefault(letter, set()).add(n)
     return lengths
 
 
+def _fitting(shapes: tuple[Shape, ...], fits: Callable[[list[set[int]]], bool]) -> Choices:
+    found = [(e, n) for e in EQUATIONS if (n := _lengths(e, shapes)) is not None and fits([*n.values()])]
+    return [{"equation": e} for e, n in found if np.prod([max(n[c]) for c in e.split("->")[1]]) <= LARGEST]
+
+
 def _equations(*shapes: Shape) -> Choices:
-    fitting = [(e, found) for e in EQUATIONS if (found := _lengths(e, shapes)) is not None]
-    return [{"equation": e} for e, n in fitting if np.prod([n[c] for c in e.split("->")[1]]) <= LARGEST]
+    return _fitting(shapes, lambda lengths: all(len(n) == 1 for n in lengths))
+
+
+def _stretching(*shapes: Shape) -> Choices:
+    """Returns the equations in which some letter's dimension has length 1 in one operand and is longer in the other."""
+
+    def fits(lengths: list[set[int]]) -> bool:
+        uneven = [n for n in lengths if len(n) > 1]
+        return bool(uneven) and all(1 in n and 0 not in n and len(n) == 2 for n in uneven)
+
+    return _fitting(shapes, fits)
+
+
+def _stretched_partners(first: Shape) -> list[tuple[Shape, ...]]:
+    return [(s,) for s in POOL if _stretching(first, s)]
 
 
 def _einsum_partners(first: Shape) -> list[tuple[Shape, ...]]:
@@ -200,6 +219,14 @@ PRODUCTS = table(
         _einsum_partners,
         ranked(1, 3),
         choices=_equations,
+    ),
+    _op(
+        "einsum_broadcast",
+        "torch.einsum({equation}, {0}, {1})",
+        lambda j, a, b, equation: j.np.einsum(equation, a, b),
+        _stretched_partners,
+        lambda s: bool(_stretched_partners(s)),
+        choices=_stretching,
     ),
     _op(
         "einsum_three",
