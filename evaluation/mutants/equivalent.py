@@ -22,10 +22,9 @@ OPS_OF: dict[str, str] = {
     """,
     "at_zero": """
         scalar_divide reciprocal square sqrt rsqrt pow_scalar pow_integer abs log log2 log10 logit cos cosh acosh sinc
-        lgamma sign floor ceil round frac atan2 hypot copysign relu relu6 leaky_relu elu celu selu softsign tanhshrink
+        lgamma sign floor ceil round frac hypot copysign relu relu6 leaky_relu elu celu selu softsign tanhshrink
         softshrink hardshrink threshold max min amin max_dim min_dim median median_dim kthvalue topk vector_norm
-        vector_norm_inf cummax binary_cross_entropy cosine_similarity normalize max_pool1d max_pool2d lp_pool1d
-        matrix_norm
+        vector_norm_inf cummax binary_cross_entropy max_pool1d max_pool2d lp_pool1d matrix_norm
     """,
     "at_large": """
         logit tan asin acos atanh erfinv sign floor ceil round hardtanh binary_cross_entropy
