@@ -203,7 +203,13 @@ PRODUCTS = table(
         _vectors,
         every(ranked(1, 1), growing(3)),
     ),
-    _op("inner", "torch.inner({0}, {1})", lambda j, a, b: j.np.tensordot(a, b, axes=(-1, -1)), _same_last, ranked(1)),
+    _op(
+        "inner",
+        "torch.inner({0}, {1})",
+        lambda j, a, b: j.np.tensordot(a, b, axes=(-1, -1)),
+        _same_last,
+        every(ranked(1), lambda s: bool(_same_last(s))),
+    ),
     _op(
         "tensordot",
         "torch.tensordot({0}, {1}, dims={dims})",
