@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("mlx.core")
 
 from autograd_conformance.adapters.mlx.adapter import Mlx
+from autograd_conformance.adapters.mlx.forward import MlxJvp
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
@@ -16,6 +17,8 @@ from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_
 
 MLX = InProcess(Mlx())
 ENTRIES = known("mlx")
+
+each_mode = pytest.mark.parametrize("mode", [MLX, InProcess(MlxJvp())], ids=["reverse", "forward"])
 
 
 def in_float32(text: str) -> str:
@@ -27,18 +30,20 @@ def test_it_is_an_adapter():
     smoke(Mlx())
 
 
+@each_mode
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_derivatives_of_every_order_are_right(text: str):
+def test_derivatives_of_every_order_are_right(mode: InProcess, text: str):
     program = program_of(in_float32(text))
-    assert violation_of(program, MLX) is None
-    assert all(isinstance(seen.outcome, Returned) for seen in MLX.observe(program))
+    assert violation_of(program, mode) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in mode.observe(program))
 
 
+@each_mode
 @pytest.mark.parametrize("text", [SECOND, SEVERAL])
-def test_printed_code_does_the_same(text: str):
+def test_printed_code_does_the_same(mode: InProcess, text: str):
     program = program_of(in_float32(text))
-    printed = MLX.observe_printed(program)
-    assert first_violation(program, printed, MLX) is None
+    printed = mode.observe_printed(program)
+    assert first_violation(program, printed, mode) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
 
 

@@ -43,7 +43,15 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
 
 @pytest.mark.parametrize(
     "mode",
-    ["torch-checkpoint", "torch-checkpoint-reentrant", "torch-compile-eager", "torch-compile-aot_eager", "torch-func"],
+    [
+        "torch-checkpoint",
+        "torch-checkpoint-reentrant",
+        "torch-compile-eager",
+        "torch-compile-aot_eager",
+        "torch-func",
+        "torch-jvp",
+        "torch-jacfwd",
+    ],
 )
 def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str) -> None:
     framework = FrameworkUnderTest(Settings(mode))

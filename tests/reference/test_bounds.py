@@ -112,7 +112,7 @@ def test_a_small_error_is_outside_in_drawn_graphs(drawn: Drawn):
     reference, call = Reference(program), program[-1]
     assert isinstance(call, Backward)
     for leaf, want in reference.pullbacks.of(call).items():
-        if isinstance(program[leaf.at], Leaf) and np.abs(want).max(initial=0) > 1e-6:  # less is what cancelling or saturated gates leave
+        if isinstance(program[leaf.at], Leaf) and np.abs(want).max(initial=0) > 1e-6:  # saturated gates leave less
             wrong = want + 1e-6 * np.abs(want).max()
             assert not close(wrong, want, "float64")
             assert (np.abs(wrong - want) > gradient_bound(reference, call, leaf, "float64").array()).any()

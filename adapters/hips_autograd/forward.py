@@ -1,0 +1,61 @@
+"""Adapter for HIPS autograd in forward mode, `make_jvp`: https://github.com/HIPS/autograd."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import autograd.numpy as anp
+import numpy as np
+from autograd import make_jvp
+from autograd.builtins import tuple as traced_tuple
+
+from autograd_conformance.adapters.hips_autograd.adapter import Array, HipsAutograd
+from autograd_conformance.programs.observations import Kind
+
+
+def by_jvp(function: Callable, inputs: tuple, cotangents: tuple) -> list:
+    """Returns the gradients of the inputs, as `make_vjp` does, by one derivative for each element of each input."""
+
+    def gradient(k: int) -> anp.ndarray:
+        x, elements = inputs[k], []
+        for unit in anp.eye(anp.size(x), dtype=anp.result_type(x)):
+            pushed = make_jvp(function, k)(*inputs)(anp.reshape(unit, anp.shape(x)))[1]
+            pushed = pushed if len(cotangents) > 1 else (pushed,)
+            elements.append(sum(anp.sum(c * t) for c, t in zip(cotangents, pushed)))
+        made = anp.reshape(anp.array(elements), anp.shape(x)) if elements else anp.zeros_like(x)
+        return made if made.dtype == x.dtype else made.astype(x.dtype)
+
+    return [gradient(k) for k in range(len(inputs))]
+
+
+class HipsAutogradJvp(HipsAutograd):
+    """HIPS autograd with gradients from `make_jvp`, one derivative for each element of each input, multiplied by the
+    cotangents.
+    """
+
+    name = "autograd-jvp"
+    dialect = replace(
+        HipsAutograd.dialect,
+        prelude=f"{HipsAutograd.dialect.prelude}\nimport autograd.numpy as anp\nfrom autograd import make_jvp\n"
+        f"from collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
+        vjp="by_jvp({function}, ({inputs},), ({cotangents},))",
+    )
+
+    def vjp(
+        self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]
+    ) -> Sequence[Array]:
+        """Computes the gradients of all inputs in forward mode."""
+
+        def traced(*arguments: Array) -> Array:
+            results = function(*arguments)
+            return results[0] if len(results) == 1 else traced_tuple(results)
+
+        gradients: Sequence[Array] = by_jvp(traced, tuple(values), tuple(cotangents))
+        return gradients
+
+    def classify(self, error: BaseException) -> Kind:
+        """Returns the kind of an error: ops without a rule for forward mode are missing."""
+        lacking = isinstance(error, NotImplementedError) and "JVP of" in str(error)
+        return Kind.NO_KERNEL if lacking else super().classify(error)

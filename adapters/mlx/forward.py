@@ -1,0 +1,52 @@
+"""Adapter for MLX in forward mode: https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.jvp.html."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import mlx.core as mx
+import numpy as np
+
+from autograd_conformance.adapters.mlx.adapter import Mlx
+
+
+def by_jvp(function: Callable, inputs: list, cotangents: list) -> list:
+    """Returns the gradients of the inputs, as `mx.vjp` does, by one `mx.jvp` for each element of each input."""
+
+    def gradient(k: int) -> mx.array:
+        x, zeros = inputs[k], [mx.zeros_like(each) for each in inputs]
+        elements = []
+        for unit in mx.eye(x.size, dtype=x.dtype):
+            tangents = [*zeros[:k], unit.reshape(x.shape), *zeros[k + 1 :]]
+            pushed = mx.jvp(function, inputs, tangents)[1]
+            elements.append(sum((c * t).sum() for c, t in zip(cotangents, pushed)))
+        return mx.stack(elements).reshape(x.shape) if elements else mx.zeros_like(x)
+
+    return [gradient(k) for k in range(len(inputs))]
+
+
+class MlxJvp(Mlx):
+    """MLX with gradients from `mx.jvp`, one derivative for each element of each input, multiplied by the cotangents."""
+
+    name = "mlx-jvp"
+    dialect = replace(
+        Mlx.dialect,
+        prelude=f"{Mlx.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
+        vjp="by_jvp({function}, [{inputs}], [{cotangents}])",
+    )
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[mx.array, ...]],
+        values: Sequence[mx.array],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[mx.array]:
+        """Computes the gradients of all inputs in forward mode."""
+
+        def listed(*arguments: mx.array) -> list[mx.array]:
+            return list(function(*arguments))
+
+        gradients: Sequence[mx.array] = by_jvp(listed, list(values), [mx.array(each) for each in cotangents])
+        return gradients

@@ -1,0 +1,100 @@
+"""PyTorch's ops under forward mode, `torch.func.jvp`: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html.
+
+A call for gradients is one derivative along each element of each input, multiplied by the cotangents. By the
+definition of a derivative these numbers are those of reverse mode, so that the rules about gradients judge forward
+mode, too. A gradient of a gradient is forward mode over forward mode.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
+from autograd_conformance.programs.capabilities import Capability
+
+# The two functions below are printed in the scripts of failures. They need nothing but PyTorch.
+
+
+def by_jvp(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, by one `jvp` for each element."""
+
+    def along(k, direction):  # type: ignore[no-untyped-def]
+        zeros = [torch.zeros(x.shape, dtype=x.dtype, device=x.device) for x in inputs]
+        tangents = (*zeros[:k], direction, *zeros[k + 1 :])
+        pushed = torch.func.jvp(function, inputs, tangents)[1]
+        return pushed if isinstance(pushed, tuple) else (pushed,)
+
+    def gradient(k, cotangents):  # type: ignore[no-untyped-def]
+        x = inputs[k]
+        unit = torch.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
+        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        elements = [sum((c * t).sum() for c, t in zip(given, along(k, each))).to(x.dtype) for each in unit]
+        return torch.stack(elements).reshape(x.shape) if elements else torch.zeros_like(x)
+
+    return lambda cotangents: tuple(gradient(k, cotangents) for k in range(len(inputs)))
+
+
+def by_jacfwd(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, by the Jacobian of `jacfwd`."""
+
+    def gradient(k, cotangents):  # type: ignore[no-untyped-def]
+        x = inputs[k]
+        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        if not x.numel():
+            return torch.zeros_like(x)
+        jacobians = torch.func.jacfwd(function, argnums=k)(*inputs)
+        jacobians = jacobians if isinstance(jacobians, tuple) else (jacobians,)
+        terms = [torch.tensordot(c, j.to(c.dtype), dims=c.ndim) for c, j in zip(given, jacobians) if c.numel()]
+        return sum(terms, torch.zeros(x.shape, dtype=x.dtype, device=x.device)).to(x.dtype)
+
+    return lambda cotangents: tuple(gradient(k, cotangents) for k in range(len(inputs)))
+
+
+class TorchJvp(TorchFunc):
+    """PyTorch with gradients from `torch.func.jvp`, one derivative for each element of each input."""
+
+    name = "torch-jvp"
+    capabilities = TorchFunc.capabilities - {Capability.COTANGENT_CHECK}
+    """Forward mode has no cotangents that PyTorch could check."""
+    pulled: ClassVar[Callable[..., Any]] = staticmethod(by_jvp)
+    """The function that stands for `torch.func.vjp`."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        dialect = self.dialect
+        assert dialect is not None
+        self.dialect = replace(
+            dialect,
+            prelude=f"{dialect.prelude}\n\n\n{_source(self.pulled)}\n",
+            vjp=f"{self.pulled.__name__}({{function}}, {{inputs}})({{cotangent}})",
+        )
+
+    def vjp(
+        self,
+        function: Callable[..., tuple[torch.Tensor, ...]],
+        values: Sequence[torch.Tensor],
+        cotangents: Sequence[np.ndarray],
+    ) -> Sequence[torch.Tensor]:
+        """Computes the gradients of all inputs in forward mode."""
+        given = tuple(torch.from_numpy(c.copy()).to(self.eager.device) for c in cotangents)
+        found: Sequence[torch.Tensor] = self.pulled(function, *values)(given)
+        return found
+
+
+class TorchJacfwd(TorchJvp):
+    """PyTorch with gradients from `torch.func.jacfwd`, which computes the derivatives along all elements at once, as a
+    batch of `torch.func.vmap`.
+    """
+
+    name = "torch-jacfwd"
+    pulled = staticmethod(by_jacfwd)
+
+
+def _source(function: Callable[..., Any]) -> str:
+    return inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", "").strip()

@@ -1,0 +1,35 @@
+"""`torch.func.jvp` and `jacfwd`: gradients of functions, of any order, in forward mode."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.checking.check import first_violation, violation_of
+from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.pytorch.modes.forward import TorchJacfwd, TorchJvp
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.programs.observations import Returned
+from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+
+each_mode = pytest.mark.parametrize("adapter", [TorchJvp, TorchJacfwd])
+
+
+@each_mode
+def test_it_is_an_adapter(adapter: type[TorchJvp]):
+    smoke(adapter())
+
+
+@each_mode
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_derivatives_of_every_order_are_right(adapter: type[TorchJvp], text: str):
+    program, target = program_of(text), InProcess(adapter())
+    assert violation_of(program, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
+
+
+@each_mode
+def test_printed_code_does_the_same(adapter: type[TorchJvp]):
+    program, target = program_of(THROUGH), InProcess(adapter())
+    printed = target.observe_printed(program)
+    assert first_violation(program, printed, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in printed)
