@@ -15,6 +15,7 @@ from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
 from autograd_conformance.ops.catalogue import WRITES
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, BackwardCall, Program
 from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_of
 
@@ -47,7 +48,7 @@ def test_third_samples(check: Check, prepared: FrameworkUnderTest, op: str):
 @rule("higher/differentiable")
 @pytest.mark.parametrize("write", WRITES)
 def test_write_samples(check: Check, prepared: FrameworkUnderTest, write: str):
-    if write not in prepared.target.writes:
+    if Capability.WRITES not in prepared.target.capabilities or write not in prepared.target.writes:
         raise NotApplicable(f"needs {write}, not claimed")
     check_all(check, corners.written_curvatures(write, prepared.drawable))
 

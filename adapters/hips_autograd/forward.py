@@ -12,6 +12,7 @@ from autograd import make_jvp
 from autograd.builtins import tuple as traced_tuple
 
 from autograd_conformance.adapters.hips_autograd.adapter import Array, HipsAutograd
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 
 
@@ -36,6 +37,8 @@ class HipsAutogradJvp(HipsAutograd):
     """
 
     name = "autograd-jvp"
+    capabilities = HipsAutograd.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
+    """Forward mode has no cotangents to check, and a third derivative of n elements would take n³ calls."""
     dialect = replace(
         HipsAutograd.dialect,
         prelude=f"{HipsAutograd.dialect.prelude}\nimport autograd.numpy as anp\nfrom autograd import make_jvp\n"

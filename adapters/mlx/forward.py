@@ -10,6 +10,8 @@ import mlx.core as mx
 import numpy as np
 
 from autograd_conformance.adapters.mlx.adapter import Mlx
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.observations import Kind
 
 
 def by_jvp(function: Callable, inputs: list, cotangents: list) -> list:
@@ -31,6 +33,8 @@ class MlxJvp(Mlx):
     """MLX with gradients from `mx.jvp`, one derivative for each element of each input, multiplied by the cotangents."""
 
     name = "mlx-jvp"
+    capabilities = Mlx.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
+    """Forward mode has no cotangents to check, and a third derivative of n elements would take n³ calls."""
     dialect = replace(
         Mlx.dialect,
         prelude=f"{Mlx.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
@@ -50,3 +54,8 @@ class MlxJvp(Mlx):
 
         gradients: Sequence[mx.array] = by_jvp(listed, list(values), [mx.array(each) for each in cotangents])
         return gradients
+
+    def classify(self, error: BaseException) -> Kind:
+        """Returns the kind of an error by its message: ops without a rule for forward mode are missing."""
+        text = str(error)
+        return Kind.NO_KERNEL if "JVP" in text and "implemented" in text else super().classify(error)

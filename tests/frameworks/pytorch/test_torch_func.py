@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.checking.check import first_violation, violation_of
+from autograd_conformance.checking.check import Check, first_violation, violation_of
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
+from autograd_conformance.checking.skips import NotApplicable
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.rules.catalogue import RULES
+from suites import test_higher_ops
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
 
 TARGET = InProcess(TorchFunc())
@@ -49,3 +52,8 @@ def test_a_cotangent_of_another_shape_is_refused():
 def test_no_rule_is_asked_of_it_that_is_about_what_leaves_hold():
     asked = {slug for slug, rule in RULES.items() if rule.needs <= TARGET.capabilities}
     assert not {slug for slug in asked if slug.startswith("accumulation/")}
+
+
+def test_no_write_is_differentiated_on_it():
+    with pytest.raises(NotApplicable, match="needs exp_, not claimed"):
+        test_higher_ops.test_write_samples(Check(TARGET), FrameworkUnderTest(Settings("torch-func")), "exp_")

@@ -17,6 +17,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.observations import Kind
 
 # The two functions below are printed in the scripts of failures. They need nothing but PyTorch.
 
@@ -60,10 +61,12 @@ class TorchJvp(TorchFunc):
     """PyTorch with gradients from `torch.func.jvp`, one derivative for each element of each input."""
 
     name = "torch-jvp"
-    capabilities = TorchFunc.capabilities - {Capability.COTANGENT_CHECK}
-    """Forward mode has no cotangents that PyTorch could check."""
+    capabilities = TorchFunc.capabilities - {Capability.COTANGENT_CHECK, Capability.CREATE_GRAPH}
+    """Forward mode has no cotangents that PyTorch could check. Gradients of gradients are left to `TorchJacfwd`: here,
+    a third derivative of n elements takes n³ calls.
+    """
     pulled: ClassVar[Callable[..., Any]] = staticmethod(by_jvp)
-    """The function that stands for `torch.func.vjp`."""
+    """The function that takes the place of `torch.func.vjp`."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -86,6 +89,11 @@ class TorchJvp(TorchFunc):
         found: Sequence[torch.Tensor] = self.pulled(function, *values)(given)
         return found
 
+    def classify(self, error: BaseException) -> Kind:
+        """Classify an error by its message; ops without a rule for forward mode say so."""
+        lacking = "Trying to use forward AD with" in str(error)
+        return Kind.NOT_IMPLEMENTED if lacking else super().classify(error)
+
 
 class TorchJacfwd(TorchJvp):
     """PyTorch with gradients from `torch.func.jacfwd`, which computes the derivatives along all elements at once, as a
@@ -93,6 +101,7 @@ class TorchJacfwd(TorchJvp):
     """
 
     name = "torch-jacfwd"
+    capabilities = TorchJvp.capabilities | {Capability.CREATE_GRAPH}
     pulled = staticmethod(by_jacfwd)
 
 
