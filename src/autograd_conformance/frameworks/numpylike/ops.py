@@ -118,7 +118,6 @@ TABLE: Mapping[str, Template] = {
     "inner": "np.inner({0}, {1})",
     "tensordot": "np.tensordot({0}, {1}, axes={dims})",
     "einsum": "np.einsum({equation}, {0}, {1})",
-    "einsum_broadcast": "np.einsum({equation}, {0}, {1})",
     "einsum_three": "np.einsum({equation}, {0}, {1}, {2})",
     "kron": "np.kron({0}, {1})",
     "cross": "np.cross({0}, {1}, axis={dim})",
