@@ -8,6 +8,7 @@ from hypothesis import given
 from autograd_conformance.checking.audit import failures
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import FrameworkUnderTest
+from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import errors
@@ -60,7 +61,14 @@ def test_not_torn(check, drawn: Drawn):
 @rule("errors/recovers")
 @pytest.mark.parametrize("way", failures.WAYS)
 def test_each_way(check: Check, prepared: FrameworkUnderTest, way: str):
-    for program in failures.programs(way, prepared.drawable[0]):
+    _, needs = failures.WAYS[way]
+    lacking = [need.value for need in needs if need not in prepared.target.capabilities]
+    if lacking:
+        raise NotApplicable(f"not claimed: {'; '.join(lacking)}")
+    made = [*failures.programs(way, prepared.drawable[0])]
+    if not made:
+        raise NothingDrawn("the framework lacks an op or an option of each program")
+    for program in made:
         check(program)
 
 
