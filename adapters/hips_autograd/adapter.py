@@ -61,12 +61,7 @@ class HipsAutograd(Functional):
         """Calls `make_vjp` with respect to all arguments; the function returns several results in autograd's own tuple
         type.
         """
-
-        def traced(*arguments: Array) -> Array:
-            results = function(*arguments)
-            return results[0] if len(results) == 1 else traced_tuple(results)
-
-        pull, _ = make_vjp(traced, tuple(range(len(values))))(*values)
+        pull, _ = make_vjp(traced(function), tuple(range(len(values))))(*values)
         return tuple(pull(cotangents[0] if len(cotangents) == 1 else tuple(cotangents)))
 
     def read(self, value: Array) -> np.ndarray:
@@ -80,3 +75,13 @@ class HipsAutograd(Functional):
     def classify(self, error: BaseException) -> Kind:
         """Returns the kind of an error: autograd raises `NotImplementedError` if it lacks a derivative."""
         return Kind.NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else Kind.UNKNOWN
+
+
+def traced(function: Callable[..., tuple[Array, ...]]) -> Callable[..., Array]:
+    """Returns the function with one result alone, and several in autograd's own tuple type."""
+
+    def unpacked(*arguments: Array) -> Array:
+        results = function(*arguments)
+        return results[0] if len(results) == 1 else traced_tuple(results)
+
+    return unpacked

@@ -9,9 +9,8 @@ from dataclasses import replace
 import autograd.numpy as anp
 import numpy as np
 from autograd import make_jvp
-from autograd.builtins import tuple as traced_tuple
 
-from autograd_conformance.adapters.hips_autograd.adapter import Array, HipsAutograd
+from autograd_conformance.adapters.hips_autograd.adapter import Array, HipsAutograd, traced
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 
@@ -37,8 +36,8 @@ class HipsAutogradJvp(HipsAutograd):
     """
 
     name = "autograd-jvp"
-    capabilities = HipsAutograd.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
-    """Forward mode has no cotangents to check, and a third derivative of n elements would take n³ calls."""
+    capabilities = HipsAutograd.capabilities - {Capability.CREATE_GRAPH}
+    """First order only: a third derivative of n elements would take n³ calls."""
     dialect = replace(
         HipsAutograd.dialect,
         prelude=f"{HipsAutograd.dialect.prelude}\nimport autograd.numpy as anp\nfrom autograd import make_jvp\n"
@@ -50,12 +49,7 @@ class HipsAutogradJvp(HipsAutograd):
         self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]
     ) -> Sequence[Array]:
         """Computes the gradients of all inputs in forward mode."""
-
-        def traced(*arguments: Array) -> Array:
-            results = function(*arguments)
-            return results[0] if len(results) == 1 else traced_tuple(results)
-
-        gradients: Sequence[Array] = by_jvp(traced, tuple(values), tuple(cotangents))
+        gradients: Sequence[Array] = by_jvp(traced(function), tuple(values), tuple(cotangents))
         return gradients
 
     def classify(self, error: BaseException) -> Kind:

@@ -69,11 +69,7 @@ class Mlx(Functional):
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[mx.array]:
         """Calls `mx.vjp`, which takes and returns lists. Cotangents are copied."""
-
-        def listed(*arguments: mx.array) -> list[mx.array]:
-            return list(function(*arguments))
-
-        _, gradients = mx.vjp(listed, list(values), [mx.array(each) for each in cotangents])
+        _, gradients = mx.vjp(listed(function), list(values), [mx.array(each) for each in cotangents])
         return gradients
 
     def read(self, value: mx.array) -> np.ndarray:
@@ -88,3 +84,8 @@ class Mlx(Functional):
         """Returns the kind of an error by its message: MLX raises only `ValueError` and `RuntimeError`."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)
+
+
+def listed(function: Callable[..., tuple[mx.array, ...]]) -> Callable[..., list[mx.array]]:
+    """Returns the function with its results in a list, as MLX's transforms take it."""
+    return lambda *arguments: list(function(*arguments))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from autograd_conformance.adapters.mlx.adapter import Mlx
+from autograd_conformance.adapters.mlx.adapter import Mlx, listed
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 
@@ -33,8 +33,8 @@ class MlxJvp(Mlx):
     """MLX with gradients from `mx.jvp`, one derivative for each element of each input, multiplied by the cotangents."""
 
     name = "mlx-jvp"
-    capabilities = Mlx.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
-    """Forward mode has no cotangents to check, and a third derivative of n elements would take n³ calls."""
+    capabilities = Mlx.capabilities - {Capability.CREATE_GRAPH}
+    """First order only: a third derivative of n elements would take n³ calls."""
     dialect = replace(
         Mlx.dialect,
         prelude=f"{Mlx.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
@@ -48,11 +48,7 @@ class MlxJvp(Mlx):
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[mx.array]:
         """Computes the gradients of all inputs in forward mode."""
-
-        def listed(*arguments: mx.array) -> list[mx.array]:
-            return list(function(*arguments))
-
-        gradients: Sequence[mx.array] = by_jvp(listed, list(values), [mx.array(each) for each in cotangents])
+        gradients: Sequence[mx.array] = by_jvp(listed(function), list(values), [mx.array(each) for each in cotangents])
         return gradients
 
     def classify(self, error: BaseException) -> Kind:

@@ -34,18 +34,12 @@ def _convolve_transposed(j, x, weight, stride, padding, output_padding, groups, 
     split = j.np.reshape(weight, (groups, channels // groups, per_group, *kernel))
     flipped = j.np.flip(j.np.swapaxes(split, 1, 2), axis=tuple(range(3, 3 + rank)))
     flipped = j.np.reshape(flipped, (groups * per_group, channels // groups, *kernel))
-    reach = _sum(_times(each(dilation, rank), [k - 1 for k in kernel]), [-p for p in each(padding, rank)])
+    along = zip(kernel, each(padding, rank), each(dilation, rank), strict=True)
+    reach = tuple(d * (k - 1) - p for k, p, d in along)
+    high = tuple(n + out for n, out in zip(reach, each(output_padding, rank), strict=True))
     gaps = tuple(s - 1 for s in each(stride, rank))
-    x = padded(j, x, reach, _sum(reach, each(output_padding, rank)), rank, gap=gaps)
+    x = padded(j, x, reach, high, rank, gap=gaps)
     return _convolve(j, x, flipped, dilation=dilation, groups=groups)
-
-
-def _sum(a, b) -> tuple[int, ...]:
-    return tuple(m + n for m, n in zip(a, b, strict=True))
-
-
-def _times(a, b) -> tuple[int, ...]:
-    return tuple(m * n for m, n in zip(a, b, strict=True))
 
 
 def _kernels(rank: int, biased: bool = False):
