@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autograd_conformance.authoring import command
@@ -10,6 +12,7 @@ from autograd_conformance.authoring.watched import MOST, watched_check
 from autograd_conformance.frameworks.target import InProcess
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters import ending
+from tests.known_differences.test_known import ENTRY
 
 ENDING = "tests.frameworks.adapters.ending"
 
@@ -68,3 +71,10 @@ def test_a_line_is_advised_for_an_error_that_only_forbidden_calls_raise(capsys: 
     assert command.main(["check", f"{ENDING}:SaysOneThingRightly"]) == 0
     line = 'add to classify(): `if "the node is not in the graph" in str(error): return Kind.NO_GRAD`'
     assert line in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("versions", "code"), [(">=0", 0), ("<0", 1)])
+def test_an_entry_for_another_version_does_not_excuse(versions: str, code: int, tmp_path: Path):
+    listed = tmp_path / "x.toml"
+    listed.write_text(f'{ENTRY}any_value = true\nversion = "{versions}"\n')
+    assert command.main(["check", "tests.frameworks.adapters.wrong:WrongSine", "--known", str(listed)]) == code

@@ -17,7 +17,7 @@ from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import MalformedKnownDifferences, known, read
-from autograd_conformance.known_differences.entry import is_on
+from autograd_conformance.known_differences.applicable import applicable
 from autograd_conformance.processes.task import Notes, carry_out, read_notes
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -76,8 +76,8 @@ def run_steps(folder: Path, request: Request) -> None:
     notes, done = Notes(folder), latest(read_notes(folder))
     target = open_target(request.framework, request.device, None, request.timeout, scaled_timeout)
     files = [entry for path in request.known for entry in read(Path(path))]
-    device = Device.named(request.device).name
-    listed = [entry for entry in (files if request.known else known(target.name)) if is_on(entry, device)]
+    entries, device = files if request.known else known(target.name), Device.named(request.device).name
+    listed = applicable(entries, target.name, target.version, device)
     claims = Checked("", tuple(about_claims(target)))
     notes.write(StepNote(LOADED, f"{target.name} {target.version}", found=to_json(claims)))
     for number, step in enumerate(steps(target)):

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from autograd_conformance.known_differences.condition import Condition
 from autograd_conformance.known_differences.conditions.subjects import Op
@@ -133,6 +133,3 @@ def _applies(entry: Known | Spared, run: Environment) -> bool:
         return False
     here = (run.system, run.machine, f"{run.system} {run.machine}")
     return entry.platform is None or entry.platform.lower() in [each.lower() for each in here]
-
-
-__all__ = ["Environment", "InvalidVersion", "Known"]

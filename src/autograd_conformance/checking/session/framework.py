@@ -5,12 +5,11 @@ runs each op alone before the tests) found faulty.
 from __future__ import annotations
 
 import gc
-import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar, assert_never
+from typing import Any, assert_never
 
 import hypothesis
 
@@ -27,8 +26,9 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.interactions.meetings import Meeting
-from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read, spared
-from autograd_conformance.known_differences.entry import Environment, InvalidVersion, Spared
+from autograd_conformance.known_differences import Known, is_known, known, read, spared
+from autograd_conformance.known_differences.applicable import E, applicable
+from autograd_conformance.known_differences.entry import Spared
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.known_differences.versions import untried
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -50,9 +50,6 @@ TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
 """The rules about second and third derivatives of one op. An op that violates one is excluded from programs that
 differentiate twice or three times, but not from all programs.
 """
-
-
-E = TypeVar("E", Known, Spared)
 
 
 class FrameworkUnderTest:
@@ -136,16 +133,7 @@ class FrameworkUnderTest:
 
     def _applicable(self, listed: Iterable[E]) -> tuple[E, ...]:
         """Returns the entries that apply to the framework's version, device and platform."""
-        device = Device.named(self.settings.device).name
-        here = Environment(self.target.version, device, platform.system(), platform.machine())
-        found = []
-        for entry in listed:
-            try:
-                found += [entry] if entry.applies(here) else []
-            except InvalidVersion:
-                named = f"{self.target.name} calls its version {self.target.version!r}"
-                raise MalformedKnownDifferences(f"{entry.where}: version: {named}, which cannot be compared") from None
-        return tuple(dict.fromkeys(found))
+        return applicable(listed, self.target.name, self.target.version, Device.named(self.settings.device).name)
 
     @property
     def alphabet(self) -> Alphabet:
