@@ -15,7 +15,7 @@ import autograd_conformance.suites as suites
 from autograd_conformance.plugin.options import load_profiles
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.generated import GENERATED
-from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Faulty
 from tests.frameworks.adapters import misbehaving
 
 ABOUT_ONE_OP = frozenset(("gradients/op", "gradients/forward", "higher/op", "higher/op-third"))
@@ -55,7 +55,7 @@ def misbehaviours() -> Iterator[Subject]:
             yield Subject(f"{misbehaving.__name__}:{name}", ())
 
 
-def _named(mutant: type[Mutant]) -> str:
+def _named(mutant: type[Faulty]) -> str:
     return f"{mutant.__module__}:{mutant.__name__}"
 
 

@@ -30,7 +30,7 @@ from evaluation.kill_matrix.settings import OTHERS, STANDARD
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.generated import GENERATED, Generated, candidates
 from evaluation.mutants.kill import FIRST_OPS, TORCH, Counting, failure, prepared
-from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Faulty
 from evaluation.mutants.probes import QUICK, Probe, check_drawn, probes, tests
 
 COMPANIONS = ("multiply", "sum", "add", "negative")
@@ -54,7 +54,7 @@ def families() -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule.family for rule in RULES.values() if rule.family in tested))
 
 
-def by_hand(mutant: type[Mutant]) -> Row:
+def by_hand(mutant: type[Faulty]) -> Row:
     """The row of a handmade mutant: every family runs on it."""
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()):

@@ -75,9 +75,11 @@ def tasks(sample: int | None, done: Results) -> list[Task]:
     from evaluation.baselines.comparison import BUDGET
     from evaluation.mutants import MUTANTS
     from evaluation.mutants.generated import GENERATED
+    from evaluation.mutants.mutant import Mutant
 
     hand, made = _chosen(MUTANTS, sample), _chosen(GENERATED, sample and 2 * sample)
-    compared = (*_every(hand, COMPARED_BY_HAND), *_every(made, COMPARED)) if sample is None else (*hand, *made)
+    recorded = [name for name in hand if issubclass(MUTANTS[name], Mutant)]  # the baselines record graphs, too
+    compared = (*_every(recorded, COMPARED_BY_HAND), *_every(made, COMPARED)) if sample is None else (*recorded, *made)
     baselines = [name for name in BASELINES if name != "OpInfo" or opinfo.available()]
     if len(baselines) < len(BASELINES):
         Console(stderr=True).print("OpInfo is left out: its database needs the package expecttest")

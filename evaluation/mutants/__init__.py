@@ -17,6 +17,7 @@ from evaluation.mutants import (
     detach,
     errors,
     forms,
+    forward,
     functional,
     gradient_objects,
     graphs,
@@ -41,20 +42,20 @@ from evaluation.mutants import (
     views,
     writes,
 )
-from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Faulty
 
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
-    recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, default_dtype,
+    recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, default_dtype, forward,
 )  # fmt: skip
 
 
-def mutants_of(module: ModuleType) -> list[type[Mutant]]:
+def mutants_of(module: ModuleType) -> list[type[Faulty]]:
     """The mutants of a family, which is a module."""
     made_here = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
-    return [c for c in made_here if issubclass(c, Mutant) and c.killed_by]
+    return [c for c in made_here if issubclass(c, Faulty) and c.killed_by]
 
 
-MUTANTS: dict[str, type[Mutant]] = {mutant.name: mutant for module in FAMILIES for mutant in mutants_of(module)}
+MUTANTS: dict[str, type[Faulty]] = {mutant.name: mutant for module in FAMILIES for mutant in mutants_of(module)}
 """All mutants, by name."""

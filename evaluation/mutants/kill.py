@@ -33,7 +33,7 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.unsupported import Unsupported
-from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.mutant import Faulty
 from evaluation.mutants.probes import QUICK, Probe, probes
 
 FIRST_OPS = 12
@@ -86,7 +86,7 @@ class Counting(Check):
             raise
 
 
-def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | None:
+def kill(mutant: type[Faulty], examples: int = QUICK, seed: int = 0) -> Kill | None:
     """The first failure of the suites' tests on a mutant, shrunk; None if it survives."""
     started, before = time.perf_counter(), 0
     with alphabet.using(alphabet.current()):
@@ -108,7 +108,7 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
     return None
 
 
-def prepared(mutant: type[Mutant]) -> FrameworkUnderTest:
+def prepared(mutant: type[Faulty]) -> FrameworkUnderTest:
     """The mutant as the framework under test. Strategies draw from its ops without those that the audit finds faulty.
 
     The audit runs only for mutants whose fault is in single ops, and only on the core ops; all other ops behave as in

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import torch
 
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.known_differences import known
 from autograd_conformance.programs.capabilities import Capability
@@ -21,9 +22,13 @@ from autograd_conformance.programs.language import Attrs
 FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message that identifies a freed graph."""
 
-UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {
-    entry.op for entry in known("torch", device="cpu") if entry.op and entry.rule != "gradients/tails"
-}
+
+def unsound(framework: str) -> set[str]:
+    """Ops with known differences in a framework itself, other than in their tails."""
+    return {entry.op for entry in known(framework, device="cpu") if entry.op and entry.rule != "gradients/tails"}
+
+
+UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | unsound("torch")
 """Ops with known differences in PyTorch itself, other than in their tails. No mutant has them, so that its own fault
 causes any failure.
 """
@@ -32,8 +37,8 @@ Cotangents: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]
 
 
-class Mutant(Torch):
-    """PyTorch without the ops that PyTorch itself gets wrong."""
+class Faulty(Adapter):
+    """A framework with one fault."""
 
     packages = ("torch", "evaluation", "tests")
     """Packages of the framework under test: the fault is in the mutant's own methods."""
@@ -51,12 +56,17 @@ class Mutant(Torch):
     """The reason, if the shrunk program has more than ten instructions."""
     flaky: ClassVar[bool] = False
     """Whether the same program may get another verdict when it runs again."""
-    ops = Torch.ops - UNSOUND
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.fault = " ".join((cls.__doc__ or "").split())
         cls.name = "mutants/" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+class Mutant(Faulty, Torch):
+    """PyTorch without the ops that PyTorch itself gets wrong."""
+
+    ops = Torch.ops - UNSOUND
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

@@ -159,8 +159,8 @@ def with_prelude(text: str, dialect: Dialect | None) -> str:
 
 
 def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
-    """Returns the script that consists of the framework's imports and the given lines. An import under a name that is
-    not used is left out.
+    """Returns the script that consists of the framework's imports, its modes and the given lines. An import
+    under a name that is not used is left out.
     """
     code = "\n".join(lines)
     imports = re.compile(r"import [\w.]+ as (\w+)")
@@ -169,7 +169,7 @@ def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
         for line in dialect.prelude.split("\n")
         if not (found := imports.fullmatch(line)) or f"{found[1]}." in code + dialect.prelude
     ]
-    return _pasteable([*used, "", *lines])
+    return _pasteable([*used, *([dialect.opening] if dialect.opening else []), "", *lines])
 
 
 COLUMN = 88

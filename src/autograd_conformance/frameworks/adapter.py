@@ -328,6 +328,11 @@ class Adapter:
         The adapter may inspect the program, but must not compute the results of instructions from it.
         """
 
+    def finish(self) -> None:
+        """End a program, after its last instruction has run and its values have been read; for example, leave a mode
+        that `reset` entered.
+        """
+
     def saved_tensor_counter(self) -> Adapter | None:
         """Return an adapter of the same framework that claims `COUNTS_SAVED`, or None if there is none.
 

@@ -12,7 +12,7 @@ RENAMED = {"foresee": "prepare", "plainer": "simpler_modes", "altered": "hook_re
 
 DEFAULTS = (
     "traits", "trait_sources", "packages", "insists", "optimizers", "writes", "limits", "modules", "random",
-    "notes", "variables", "programs_each", "prepare", "saved_tensor_counter", "simpler_modes",
+    "notes", "variables", "programs_each", "prepare", "finish", "saved_tensor_counter", "simpler_modes",
 )  # fmt: skip
 """Members of `Adapter` with a default that an adapter gets if it neither inherits `Adapter` nor has the member."""
 

@@ -111,6 +111,12 @@ class Run:
 
     def observe(self) -> Observation:
         """Run the whole program, and return its observation."""
+        observation = self.ended()
+        self._check_identities(observation)
+        return observation
+
+    def ended(self) -> Observation:
+        """Run the whole program, and end it."""
         try:
             observation = tuple(self.observations())
             self.reader.check_copies()
@@ -120,14 +126,14 @@ class Run:
             call_adapter(self.adapter.name, "leaving mode()", self.modes.leave)
             if any(isinstance(step, DefaultDtype) for step in self.program):
                 call_adapter(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
-        self._check_identities(observation)
+            call_adapter(self.adapter.name, "finish()", self.adapter.finish)
         return observation
 
     def _check_identities(self, observation: Observation) -> None:
         """Check that different gradients do not have the same identity."""
         if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
             adapter = self.adapter
-            identities.check_differ(adapter, lambda program: Run(program, adapter).observations())
+            identities.check_differ(adapter, lambda program: Run(program, adapter).ended())
 
     def observations(self) -> Iterable[StepObservation]:
         """Observe every instruction, in order."""

@@ -49,6 +49,11 @@ class TorchInterface(Adapter):
     usual: Any
     """The default dtype of the framework, before a program changes it."""
 
+    @property
+    def grad_function(self) -> Callable[..., Sequence[Tensor | None]]:
+        """The framework's `torch.autograd.grad`."""
+        return self.torch.autograd.grad  # type: ignore[no-any-return]
+
     def __init__(self) -> None:
         self._holding: list[Callable[[], Tensor | None]] = []
 
@@ -137,7 +142,7 @@ class TorchInterface(Adapter):
         if materialize_grads:
             options["materialize_grads"] = True
         try:
-            return self.torch.autograd.grad(list(roots), list(inputs), **options)
+            return self.grad_function(list(roots), list(inputs), **options)
         finally:
             self._give_back(cotangents, given)
 

@@ -74,7 +74,7 @@ class TorchJvp(TorchFunc):
         assert dialect is not None
         self.dialect = replace(
             dialect,
-            prelude=f"{dialect.prelude}\n\n\n{_source(self.pulled)}\n",
+            prelude=f"{dialect.prelude}\n\n\n{source(self.pulled)}\n",
             vjp=f"{self.pulled.__name__}({{function}}, {{inputs}})({{cotangent}})",
         )
 
@@ -105,5 +105,6 @@ class TorchJacfwd(TorchJvp):
     pulled = staticmethod(by_jacfwd)
 
 
-def _source(function: Callable[..., Any]) -> str:
+def source(function: Callable[..., Any]) -> str:
+    """Returns the code of a function as scripts of failures print it."""
     return inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", "").strip()

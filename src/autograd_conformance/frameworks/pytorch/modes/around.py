@@ -1,0 +1,165 @@
+"""PyTorch with something around each program that is documented to leave gradients as they are: hooks on saved tensors,
+modes that pass each call on, anomaly mode, a subclass of the tensor.
+
+Sources: https://docs.pytorch.org/docs/stable/autograd.html, https://docs.pytorch.org/docs/stable/notes/extending.html.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+
+PASSES_DISPATCH_ON = """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class PassesOn(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+"""
+
+PASSES_FUNCTIONS_ON = """
+from torch.overrides import TorchFunctionMode
+
+
+class PassesOn(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+"""
+
+PLAIN = """
+class Plain(torch.Tensor):
+    pass
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """A context manager in which a whole program runs, as code: what runs is what scripts of failures print."""
+
+    manager: str
+    """The expression that makes the context manager."""
+    definitions: str = ""
+    """The statements that the expression needs beside `import torch`; empty if there are none."""
+
+
+class TorchAround(TorchEager):
+    """Eager PyTorch whose programs run inside of context managers."""
+
+    surroundings: ClassVar[tuple[Surrounding, ...]] = ()
+    """The context managers, the outermost first."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.entered = ExitStack()
+        self.names: dict[str, Any] = {"torch": torch}
+        for each in self.surroundings:
+            exec(each.definitions, self.names)
+        definitions = [each.definitions.strip() for each in self.surroundings if each.definitions]
+        entered = [f"around{k} = {each.manager}\naround{k}.__enter__()" for k, each in enumerate(self.surroundings)]
+        self.dialect = replace(
+            self.dialect, prelude="\n\n\n".join((self.dialect.prelude, *definitions)), opening="\n".join(entered)
+        )
+
+    def reset(self) -> None:
+        """Drop the last program's gradients, and enter the context managers."""
+        super().reset()
+        self.finish()
+        for each in self.surroundings:
+            self.entered.enter_context(eval(each.manager, self.names))
+
+    def finish(self) -> None:
+        """Leave the context managers, after a program."""
+        self.entered.close()
+
+
+class TorchAllowMutation(TorchAround):
+    """PyTorch that keeps the saved values of tensors which a program writes to."""
+
+    name = "torch-allow-mutation"
+    surroundings = (Surrounding("torch.autograd.graph.allow_mutation_on_saved_tensors()"),)
+
+
+class TorchSavedClones(TorchAround):
+    """PyTorch that saves copies, by a pair of hooks on saved tensors."""
+
+    name = "torch-saved-clones"
+    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)"),)
+
+
+class TorchSavedArrays(TorchAround):
+    """PyTorch that saves NumPy arrays, by a pair of hooks on saved tensors."""
+
+    name = "torch-saved-arrays"
+    surroundings = (
+        Surrounding(
+            "torch.autograd.graph.saved_tensors_hooks("
+            "lambda t: (t.device, t.numpy(force=True).copy()), lambda kept: torch.from_numpy(kept[1]).to(kept[0]))"
+        ),
+    )
+
+
+class TorchSaveOnCpu(TorchAround):
+    """PyTorch that keeps saved tensors in the CPU's memory."""
+
+    name = "torch-save-on-cpu"
+    surroundings = (Surrounding("torch.autograd.graph.save_on_cpu()"),)
+
+
+class TorchDispatch(TorchAround):
+    """PyTorch in a dispatch mode that passes each call on."""
+
+    name = "torch-dispatch-mode"
+    surroundings = (Surrounding("PassesOn()", PASSES_DISPATCH_ON),)
+
+
+class TorchFunctions(TorchAround):
+    """PyTorch in a function mode that passes each call on."""
+
+    name = "torch-function-mode"
+    surroundings = (Surrounding("PassesOn()", PASSES_FUNCTIONS_ON),)
+
+
+class TorchAnomaly(TorchAround):
+    """PyTorch in anomaly mode, which also remembers where each value was made."""
+
+    name = "torch-anomaly"
+    surroundings = (Surrounding("torch.autograd.detect_anomaly(check_nan=False)"),)
+
+
+class TorchOneThread(TorchAround):
+    """PyTorch whose backward calls run in the thread that calls them."""
+
+    name = "torch-one-thread"
+    surroundings = (Surrounding("torch.autograd.set_multithreading_enabled(False)"),)
+
+
+class TorchSubclass(TorchEager):
+    """PyTorch whose tensors have a class of their own, which changes nothing."""
+
+    name = "torch-subclass"
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        names: dict[str, Any] = {"torch": torch}
+        exec(PLAIN, names)
+        self.plain: type[torch.Tensor] = names["Plain"]
+        made = self.dialect.tensor.replace("{flags}", "") + ".as_subclass(Plain){flags}"
+        empty = self.dialect.empty.replace("{flags}", "") + ".as_subclass(Plain){flags}"
+        self.dialect = replace(
+            self.dialect,
+            prelude=f"{self.dialect.prelude}\n\n{PLAIN}",
+            tensor=made,
+            empty=empty,
+            differentiable=".requires_grad_()",
+        )
+
+    def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
+        """Returns a tensor of the class, with the array's dtype."""
+        return super().tensor(data).as_subclass(self.plain).requires_grad_(requires_grad)

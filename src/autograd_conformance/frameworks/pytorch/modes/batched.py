@@ -1,0 +1,94 @@
+"""PyTorch's batches of derivatives: `torch.vmap` over `torch.func.vjp`, `torch.func.jacrev`, and `is_grads_batched`.
+
+Sources: https://docs.pytorch.org/docs/stable/func.api.html,
+https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.modes.forward import TorchJacfwd, source
+from autograd_conformance.programs.capabilities import Capability
+
+# The three functions below are printed in the scripts of failures. They need nothing but PyTorch.
+
+
+def by_vmap(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, as the second of a batch of two."""
+
+    def gradients(cotangents):  # type: ignore[no-untyped-def]
+        def one(*given):  # type: ignore[no-untyped-def]
+            values, scaled = given[: len(inputs)], given[len(inputs) :]
+            return torch.func.vjp(function, *values)[1](scaled if isinstance(cotangents, tuple) else scaled[0])
+
+        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        batch = [torch.stack([x.flip(tuple(range(x.ndim))), x]) for x in inputs]
+        found = torch.vmap(one)(*batch, *(torch.stack([2 * c, c]) for c in given))
+        return tuple(x[1] for x in found)
+
+    return gradients
+
+
+def by_jacrev(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, by the Jacobian of `jacrev`."""
+
+    def gradient(k, cotangents):  # type: ignore[no-untyped-def]
+        x = inputs[k]
+        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        jacobians = torch.func.jacrev(function, argnums=k)(*inputs)
+        jacobians = jacobians if isinstance(jacobians, tuple) else (jacobians,)
+        terms = [torch.tensordot(c.to(j.dtype), j, dims=c.ndim) for c, j in zip(given, jacobians)]
+        return sum(terms, torch.zeros(x.shape, dtype=x.dtype, device=x.device)).to(x.dtype)
+
+    return lambda cotangents: tuple(gradient(k, cotangents) for k in range(len(inputs)))
+
+
+def batched_grad(roots, inputs, grad_outputs=None, **options):  # type: ignore[no-untyped-def]
+    """Returns what `torch.autograd.grad` returns, as the second of a batch of two; without cotangents as usual."""
+    several = isinstance(roots, (list, tuple))
+    pairs = zip(roots, grad_outputs) if several and grad_outputs else [(roots, grad_outputs)]
+    if any(c is None or c.shape != r.shape for r, c in pairs):
+        return torch.autograd.grad(roots, inputs, grad_outputs, **options)
+    batches = [torch.stack([2 * c, c]) for c in (grad_outputs if several else [grad_outputs])]
+    found = torch.autograd.grad(roots, inputs, batches if several else batches[0], is_grads_batched=True, **options)
+    return [None if x is None else torch.atleast_1d(x)[-1] for x in found]
+
+
+class TorchVmap(TorchJacfwd):
+    """PyTorch with gradients from `torch.func.vjp` under `torch.vmap`: each call is the second of a batch of two.
+
+    The first has the inputs in reverse order and twice the cotangents.
+    """
+
+    name = "torch-vmap"
+    pulled = staticmethod(by_vmap)
+
+
+class TorchJacrev(TorchJacfwd):
+    """PyTorch with gradients from the Jacobian of `torch.func.jacrev`."""
+
+    name = "torch-jacrev"
+    pulled = staticmethod(by_jacrev)
+
+
+class TorchBatched(TorchEager):
+    """Eager PyTorch whose `torch.autograd.grad` computes gradients of two cotangents at once, of which the second is
+    the program's.
+    """
+
+    name = "torch-batched"
+    capabilities = TorchEager.capabilities - {Capability.HOOKS}
+    """Eager PyTorch's without hooks on gradients, which get the whole batch."""
+    grad_function = staticmethod(batched_grad)
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(
+            self.dialect,
+            prelude=f"{self.dialect.prelude}\n\n\n{source(batched_grad)}\n",
+            grad="batched_grad({roots}, {inputs}{arguments})",
+        )
