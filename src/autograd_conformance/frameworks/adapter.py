@@ -330,7 +330,7 @@ class Adapter:
 
     def finish(self) -> None:
         """End a program, after its last instruction has run and its values have been read; for example, leave a mode
-        that `reset` entered.
+        that `prepare` entered.
         """
 
     def saved_tensor_counter(self) -> Adapter | None:

@@ -210,7 +210,7 @@ class Dialect:
     """
     opening: str = ""
     """Statements after the prelude that enter a mode for the whole script, such as ``mode.__enter__()``; in a run, the
-    adapter's `reset` enters it.
+    adapter's `prepare` enters it.
     """
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.programs.language import Program
 
 PASSES_DISPATCH_ON = """
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -67,10 +68,8 @@ class TorchAround(TorchEager):
             self.dialect, prelude="\n\n\n".join((self.dialect.prelude, *definitions)), opening="\n".join(entered)
         )
 
-    def reset(self) -> None:
-        """Drop the last program's gradients, and enter the context managers."""
-        super().reset()
-        self.finish()
+    def prepare(self, program: Program) -> None:
+        """Enter the context managers, before a program."""
         for each in self.surroundings:
             self.entered.enter_context(eval(each.manager, self.names))
 
