@@ -235,6 +235,12 @@ ROWS: dict[str, list[Row]] = {
         row(True, INPUTS.format("a, b"), False),
         row(True, SINE, False),
     ],
+    "unused_input": [
+        row(True, "a = leaf 2; b = leaf 3; c = sin a; d, e = grad c wrt a, b", True),
+        row(True, "a = leaf 2; b = leaf 3; c = grad a wrt b", True),
+        row(True, "a = leaf 2; b = sin a; c, d = grad b wrt a, b", False),
+        row(True, SINE, False),
+    ],
     "writes_non_leaf": [row(True, INTO.format("b"), True), row(True, INTO.format("a"), False)],
     "writes_shared_memory": [
         row(True, f"{VIEWED}; hook c observe; write b mul_ c; d = sin a", True),

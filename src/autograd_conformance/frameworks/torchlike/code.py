@@ -21,6 +21,8 @@ KEPT = 4096
 function for each op, its attributes and its number of operands.
 """
 
+EMPTY: Mapping[str, Any] = {}
+
 
 class Code:
     """The functions of one framework. Each is compiled once."""
@@ -28,19 +30,27 @@ class Code:
     def __init__(self, module: ModuleType, functional: ModuleType | None) -> None:
         self.functional = functional
         """The module with the functions of `torch.nn.functional`; None if the framework has none."""
-        self._names = {"torch": module, "F": functional}
+        self._names: dict[str, Any] = {"torch": module, "F": functional}
         self.templates: Mapping[str, str] = {}
         """Templates of the ops that a framework calls otherwise than PyTorch, by the op's name."""
+        self.writes: Mapping[str, str] = {}
+        """Templates of the in-place ops that a framework calls otherwise than PyTorch, by their names."""
         self.op = lru_cache(maxsize=KEPT)(self._op)
         """Returns the function of an op, from the op's name, its attributes and its number of operands."""
         self.write = lru_cache(maxsize=KEPT)(self._write)
         """Returns the function of an in-place op, from the op's name, its attributes and its number of operands."""
 
-    def with_templates(self, templates: Mapping[str, str]) -> Code:
-        """Returns the functions of the same framework, with further templates of ops."""
+    def with_templates(
+        self, templates: Mapping[str, str], writes: Mapping[str, str] = EMPTY, names: Mapping[str, object] = EMPTY
+    ) -> Code:
+        """Returns the functions of the same framework, with further templates of ops and of in-place ops, and with the
+        values of further names in them.
+        """
         made = copy(self)
-        made.templates = {**self.templates, **templates}
+        made._names = {**self._names, **names}
+        made.templates, made.writes = {**self.templates, **templates}, {**self.writes, **writes}
         made.op = lru_cache(maxsize=KEPT)(made._op)
+        made.write = lru_cache(maxsize=KEPT)(made._write)
         return made
 
     def _op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
@@ -48,9 +58,9 @@ class Code:
         return eval(f"lambda {', '.join(given)}: {fill(template, given, attrs)}", self._names)
 
     def _write(self, op: str, attrs: Attrs, operands: int) -> Callable[..., None]:
-        given = _operands(operands)
+        given, template = _operands(operands), self.writes.get(op, WRITES[op].template)
         made: dict[str, Any] = {}
-        exec(f"def write({', '.join(given)}):\n    {fill(WRITES[op].template, given, attrs)}", self._names, made)
+        exec(f"def write({', '.join(given)}):\n    {fill(template, given, attrs)}", self._names, made)
         return made["write"]
 
 

@@ -151,6 +151,16 @@ class RootWithoutInputs(ProgramFlag):
         return any(inputs.isdisjoint(upstream_of(program, [root])) for root in call.roots)
 
 
+class UnusedInput(ProgramFlag):
+    """The failing call has an input that none of its roots was computed from."""
+
+    key = "unused_input"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        call = program[violation.at]
+        return isinstance(call, CALLS) and not upstream_of_call(program, call).issuperset(call.inputs or ())
+
+
 def _calls_before(program: Program, at: int) -> list[BackwardCall]:
     return [step for step in program.instructions[:at] if isinstance(step, CALLS)]
 
