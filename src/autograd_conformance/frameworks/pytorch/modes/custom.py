@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/notes/extending.html.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -14,7 +14,6 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.modes.compiled import AOT, EAGER
 from autograd_conformance.frameworks.pytorch.modes.forward import source
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
-from autograd_conformance.programs.language import Attrs
 
 # The classes below are printed in the scripts of failures. They need nothing but PyTorch.
 
