@@ -19,18 +19,21 @@ from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 
 
 class Multiply(torch.autograd.Function):
-    """Saves both operands, and computes only the gradients that are needed."""
+    """Saves the operands and computes the gradients that are needed."""
 
     @staticmethod
     def forward(ctx, a, b):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(a, b)
+        ctx.operands = [(x.shape, x.dtype) for x in (a, b)]
+        needs_a, needs_b = ctx.needs_input_grad
+        ctx.save_for_backward(a if needs_b else None, b if needs_a else None)
         return a * b
 
     @staticmethod
     def backward(ctx, g):  # type: ignore[no-untyped-def]
+        (shape_a, dtype_a), (shape_b, dtype_b) = ctx.operands
         a, b = ctx.saved_tensors
-        of_a = (g * b).sum_to_size(a.shape).to(a.dtype) if ctx.needs_input_grad[0] else None
-        of_b = (g * a).sum_to_size(b.shape).to(b.dtype) if ctx.needs_input_grad[1] else None
+        of_a = (g * b).sum_to_size(shape_a).to(dtype_a) if ctx.needs_input_grad[0] else None
+        of_b = (g * a).sum_to_size(shape_b).to(dtype_b) if ctx.needs_input_grad[1] else None
         return of_a, of_b
 
 
