@@ -12,6 +12,7 @@ from types import ModuleType
 from evaluation.mutants import (
     accumulation,
     atomicity,
+    custom,
     default_dtype,
     derivatives,
     detach,
@@ -36,6 +37,7 @@ from evaluation.mutants import (
     region_nodes,
     region_values,
     relations,
+    saved,
     sharing,
     stateful,
     training,
@@ -48,6 +50,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
     recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, default_dtype, forward,
+    saved, custom,
 )  # fmt: skip
 
 

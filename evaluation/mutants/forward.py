@@ -253,7 +253,7 @@ class DirectionOfFirstInput(Forward):
         return [found[0] if x.shape == found[0].shape and x.dtype == found[0].dtype else x for x in found]
 
 
-class FirstRootOnly(Forward):
+class DerivativeOfFirstRoot(Forward):
     """A call with several roots differentiates only the first."""
 
     killed_by = ("gradients/several-roots", "functional/value")

@@ -64,9 +64,10 @@ class Faulty(Adapter):
 
 
 class Mutant(Faulty, Torch):
-    """PyTorch without the ops that PyTorch itself gets wrong."""
+    """PyTorch without the ops that PyTorch itself gets wrong, and without their forms in place."""
 
     ops = Torch.ops - UNSOUND
+    writes = frozenset(Torch.writes) - {f"{op}_" for op in UNSOUND}
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

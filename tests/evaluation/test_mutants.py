@@ -18,6 +18,7 @@ from evaluation.mutants.kill import kill
 from evaluation.mutants.mutant import Faulty, Honest
 from evaluation.mutants.probes import QUICK
 from evaluation.mutants.regions import HONEST
+from evaluation.mutants.saved import HonestPacking
 
 RARELY_WRONG = frozenset({"mutants/wrong-after-five-actions"})
 """Names of mutants that take half a minute to kill."""
@@ -45,7 +46,7 @@ def test_killed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("honest", [Honest, HonestForward, *HONEST])
+@pytest.mark.parametrize("honest", [Honest, HonestForward, HonestPacking, *HONEST])
 def test_no_false_alarm(honest: type[Faulty]) -> None:
     found = kill(honest, QUICK // 3)
     assert found is None, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"

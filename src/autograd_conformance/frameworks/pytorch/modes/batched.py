@@ -55,7 +55,9 @@ def batched_grad(roots, inputs, grad_outputs=None, **options):  # type: ignore[n
         return torch.autograd.grad(roots, inputs, grad_outputs, **options)
     batches = [torch.stack([2 * c, c]) for c in (grad_outputs if several else [grad_outputs])]
     found = torch.autograd.grad(roots, inputs, batches if several else batches[0], is_grads_batched=True, **options)
-    return [None if x is None else torch.atleast_1d(x)[-1] for x in found]
+    with torch.set_grad_enabled(bool(options.get("create_graph"))):
+        seconds = {id(x): torch.atleast_1d(x)[-1] for x in found if x is not None and x.shape[:1] != (0,)}
+    return [seconds.get(id(x), x) for x in found]
 
 
 class TorchVmap(TorchJacfwd):
@@ -81,8 +83,8 @@ class TorchBatched(TorchEager):
     """
 
     name = "torch-batched"
-    capabilities = TorchEager.capabilities - {Capability.HOOKS}
-    """Eager PyTorch's without hooks on gradients, which get the whole batch."""
+    capabilities = TorchEager.capabilities - {Capability.HOOKS, Capability.RETAINS_GRAD}
+    """Eager PyTorch's without hooks on gradients and retained gradients, which get the whole batch."""
     grad_function = staticmethod(batched_grad)
 
     def __init__(self, device: str = "cpu") -> None:
