@@ -6,12 +6,19 @@ import pytest
 
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.pytorch.modes.forward import TorchJacfwd, TorchJvp
+from autograd_conformance.frameworks.pytorch.modes.forward import (
+    TorchForwardOverReverse,
+    TorchJacfwd,
+    TorchJvp,
+    TorchReverseOverForward,
+)
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
 
-each_mode = pytest.mark.parametrize("adapter", [TorchJvp, TorchJacfwd])
+each_mode = pytest.mark.parametrize(
+    "adapter", [TorchJvp, TorchJacfwd, TorchForwardOverReverse, TorchReverseOverForward]
+)
 
 
 @each_mode

@@ -8,6 +8,7 @@ mode, too. A gradient of a gradient is forward mode over forward mode.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 
-# The two functions below are printed in the scripts of failures. They need nothing but PyTorch.
+# The functions below are printed in the scripts of failures. They need nothing but PyTorch.
 
 
 def by_jvp(function, *inputs):  # type: ignore[no-untyped-def]
@@ -57,6 +58,36 @@ def by_jacfwd(function, *inputs):  # type: ignore[no-untyped-def]
     return lambda cotangents: tuple(gradient(k, cotangents) for k in range(len(inputs)))
 
 
+def by_forward_over_reverse(function, *inputs, running=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    """Returns the function from cotangents to gradients: by `jacfwd`, within a call by `torch.func.vjp`."""
+
+    def gradients(cotangents):  # type: ignore[no-untyped-def]
+        running.append(function)
+        try:
+            if len(running) == 1:
+                return by_jacfwd(function, *inputs)(cotangents)
+            return torch.func.vjp(function, *inputs)[1](cotangents)
+        finally:
+            running.pop()
+
+    return gradients
+
+
+def by_reverse_over_forward(function, *inputs, running=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    """Returns the function from cotangents to gradients: by `torch.func.vjp`, within a call by `jacfwd`."""
+
+    def gradients(cotangents):  # type: ignore[no-untyped-def]
+        running.append(function)
+        try:
+            if len(running) == 1:
+                return torch.func.vjp(function, *inputs)[1](cotangents)
+            return by_jacfwd(function, *inputs)(cotangents)
+        finally:
+            running.pop()
+
+    return gradients
+
+
 class TorchJvp(TorchFunc):
     """PyTorch with gradients from `torch.func.jvp`, one derivative for each element of each input."""
 
@@ -67,6 +98,8 @@ class TorchJvp(TorchFunc):
     """
     pulled: ClassVar[Callable[..., Any]] = staticmethod(by_jvp)
     """The function that takes the place of `torch.func.vjp`."""
+    helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    """The functions that this function calls."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -74,7 +107,7 @@ class TorchJvp(TorchFunc):
         assert dialect is not None
         self.dialect = replace(
             dialect,
-            prelude=f"{dialect.prelude}\n\n\n{source(self.pulled)}\n",
+            prelude="\n\n\n".join((dialect.prelude, *map(source, (*self.helpers, self.pulled)))) + "\n",
             vjp=f"{self.pulled.__name__}({{function}}, {{inputs}})({{cotangent}})",
         )
 
@@ -105,6 +138,26 @@ class TorchJacfwd(TorchJvp):
     pulled = staticmethod(by_jacfwd)
 
 
+class TorchForwardOverReverse(TorchJacfwd):
+    """PyTorch with gradients in forward mode, whose derivatives of higher order differentiate gradients in reverse
+    mode, as `torch.func.hessian` does.
+    """
+
+    name = "torch-forward-over-reverse"
+    pulled = staticmethod(by_forward_over_reverse)
+    helpers = (by_jacfwd,)
+
+
+class TorchReverseOverForward(TorchJacfwd):
+    """PyTorch with gradients in reverse mode, whose derivatives of higher order differentiate gradients in forward
+    mode.
+    """
+
+    name = "torch-reverse-over-forward"
+    pulled = staticmethod(by_reverse_over_forward)
+    helpers = (by_jacfwd,)
+
+
 def source(function: Callable[..., Any]) -> str:
     """Returns the code of a function as scripts of failures print it."""
-    return inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", "").strip()
+    return re.sub(r"  # (type|noqa): .*", "", inspect.getsource(function)).strip()
