@@ -51,6 +51,17 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-func",
         "torch-jvp",
         "torch-jacfwd",
+        "torch-reverse-over-forward",
+        "torch-jacrev",
+        "torch-vmap",
+        "torch-batched",
+        "torch-allow-mutation",
+        "torch-save-on-cpu",
+        "torch-saved-arrays",
+        "torch-dispatch-mode",
+        "torch-subclass",
+        "torch-custom",
+        "torch-compile-eager-custom",
     ],
 )
 def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str) -> None:

@@ -6,8 +6,10 @@ Sources: https://docs.pytorch.org/docs/stable/autograd.html, https://docs.pytorc
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,6 +69,10 @@ class TorchAround(TorchEager):
         self.dialect = replace(
             self.dialect, prelude="\n\n\n".join((self.dialect.prelude, *definitions)), opening="\n".join(entered)
         )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns eager PyTorch alone."""
+        return {"without the context manager": partial(TorchEager, self.requested_device)}
 
     def prepare(self, program: Program) -> None:
         """Enter the context managers, before a program."""
@@ -158,6 +164,10 @@ class TorchSubclass(TorchEager):
             empty=empty,
             differentiable=".requires_grad_()",
         )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns PyTorch with its own class of tensors."""
+        return {"without the subclass": partial(TorchEager, self.requested_device)}
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
         """Returns a tensor of the class, with the array's dtype."""

@@ -6,7 +6,10 @@ https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 
@@ -94,3 +97,7 @@ class TorchBatched(TorchEager):
             prelude=f"{self.dialect.prelude}\n\n\n{source(batched_grad)}\n",
             grad="batched_grad({roots}, {inputs}{arguments})",
         )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns PyTorch without batches."""
+        return {"without the batch": partial(TorchEager, self.requested_device)}

@@ -5,8 +5,10 @@ Source: https://docs.pytorch.org/docs/stable/notes/extending.html.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 
@@ -164,6 +166,12 @@ class TorchCustom(TorchEager):
             writes={**dialect.writes, **WRITES},
         )
         self.code = self.code.with_templates(OPS, WRITES, {each.__name__: each for each in FUNCTIONS})
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns eager PyTorch without custom functions, and with them if regions are compiled."""
+        without = {"without custom functions": partial(TorchEager, self.requested_device)}
+        eager = {"without torch.compile": partial(TorchCustom, self.requested_device)}
+        return without if type(self) is TorchCustom else {**eager, "with neither": without["without custom functions"]}
 
 
 class TorchCompileCustom(TorchCustom, TorchRegions):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,6 +111,10 @@ class TorchJvp(TorchFunc):
             prelude="\n\n\n".join((dialect.prelude, *map(source, (*self.helpers, self.pulled)))) + "\n",
             vjp=f"{self.pulled.__name__}({{function}}, {{inputs}})({{cotangent}})",
         )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns PyTorch with gradients in reverse mode."""
+        return {"with torch.func.vjp": partial(TorchFunc, self.eager.requested_device)}
 
     def vjp(
         self,
