@@ -116,7 +116,7 @@ class SecondDerivativeForgotten(Custom):
 
 
 class ResultIsOperand(Custom):
-    """A custom function returns its operand where nothing is to be done, without a history of its own."""
+    """A custom function returns its operand where nothing is to be done, without a separate history."""
 
     killed_by = ("views/own-memory", "gradients/op", "gradients/graph")
 

@@ -107,7 +107,7 @@ class TangentOfFirstResult(Forward):
 
 
 class TangentDonated(Forward):
-    """The third op that takes a value gets no tangent, because the second one took over its memory."""
+    """The third op that takes a value gets no tangent, because the second one used up its memory."""
 
     killed_by = ("gradients/fan-out", "gradients/graph")
 

@@ -22,7 +22,7 @@ class Packing(Mutant):
         super().__init__(device)
 
     def pack(self, saved: torch.Tensor) -> Any:
-        """What is kept of a saved tensor; here a copy."""
+        """The kept form of a saved tensor; here a copy."""
         return saved.detach().clone()
 
     def unpack(self, kept: Any) -> torch.Tensor:
@@ -43,7 +43,7 @@ class HonestPacking(Packing):
 
 
 class UnpackedOnce(Packing):
-    """What was kept is dropped when it is unpacked: a second call on the graph gets zeros."""
+    """A saved tensor is dropped when it is unpacked: a second call on the graph gets zeros."""
 
     killed_by = ("lifetime/retained-works", "relations/repeated", "gradients/graph", "accumulation/adds")
 

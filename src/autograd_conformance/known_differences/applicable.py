@@ -1,4 +1,4 @@
-"""Which known differences apply to a framework's version, device and platform."""
+"""Selects the known differences that apply to a framework's version, device and platform."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class TorchOneThread(TorchAround):
 
 
 class TorchSubclass(TorchEager):
-    """PyTorch whose tensors have a class of their own, which changes nothing."""
+    """PyTorch whose tensors have a separate class, which changes nothing."""
 
     name = "torch-subclass"
 

@@ -40,7 +40,7 @@ class Multiply(torch.autograd.Function):
 
 
 class Add(torch.autograd.Function):
-    """Saves nothing, asks for None in place of zeros, and passes its gradient on."""
+    """Saves nothing, gets None in place of zeros, and passes its gradient on."""
 
     @staticmethod
     def forward(ctx, a, b):  # type: ignore[no-untyped-def]
