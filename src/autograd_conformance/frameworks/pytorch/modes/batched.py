@@ -86,8 +86,12 @@ class TorchBatched(TorchEager):
     """
 
     name = "torch-batched"
-    capabilities = TorchEager.capabilities - {Capability.HOOKS, Capability.RETAINS_GRAD}
-    """Eager PyTorch's without hooks on gradients and retained gradients, which get the whole batch."""
+    capabilities = TorchEager.capabilities - {
+        Capability.HOOKS, Capability.RETAINS_GRAD, Capability.CREATES_IN_LEAVES,
+    }  # fmt: skip
+    """Eager PyTorch's without hooks on gradients and retained gradients, which get the whole batch, and without
+    `create_graph` in `backward`, so that derivatives of higher order go through `torch.autograd.grad`.
+    """
     grad_function = staticmethod(batched_grad)
 
     def __init__(self, device: str = "cpu") -> None:
