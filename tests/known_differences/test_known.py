@@ -50,6 +50,7 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-compile-aot_eager",
         "torch-func",
         "torch-jvp",
+        "torch-jvp-in-place",
         "torch-jacfwd",
         "torch-reverse-over-forward",
         "torch-jacrev",

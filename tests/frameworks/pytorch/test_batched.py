@@ -39,6 +39,13 @@ def test_printed_code_does_the_same(adapter: type):
 
 
 @pytest.mark.parametrize("way", [by_jvp, by_jacfwd, by_vmap, by_jacrev])
+def test_each_way_takes_inputs_without_elements(way):
+    empty, full = torch.ones(0, 3), torch.ones(3)
+    found = way(lambda a, b: a * b, empty, full)(torch.ones(0, 3))
+    torch.testing.assert_close(found, (torch.zeros(0, 3), torch.zeros(3)))
+
+
+@pytest.mark.parametrize("way", [by_jvp, by_jacfwd, by_vmap, by_jacrev])
 def test_each_way_gives_the_gradients_of_vjp(way):
     def function(a, b):
         return a @ b, torch.exp(a).sum()

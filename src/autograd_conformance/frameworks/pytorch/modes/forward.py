@@ -35,7 +35,7 @@ def by_jvp(function, *inputs):  # type: ignore[no-untyped-def]
 
     def gradient(k, cotangents):  # type: ignore[no-untyped-def]
         x = inputs[k]
-        unit = torch.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
+        unit = torch.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(x.numel(), *x.shape)
         given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
         elements = [sum((c * t).sum() for c, t in zip(given, along(k, each))).to(x.dtype) for each in unit]
         return torch.stack(elements).reshape(x.shape) if elements else torch.zeros_like(x)
