@@ -35,7 +35,7 @@ from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Apply, Backward, Program
+from autograd_conformance.programs.language import Apply, Backward, Grad, Program, SetRequiresGrad
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
@@ -446,6 +446,22 @@ def test_without_cotangents_a_root_is_a_number_although_no_sum_is_over_all_dimen
     with alphabet.using(replace(alphabet.EVERYTHING, ops=SMALL, capabilities=claims, limits=single)):
         drawn()
     assert calls > 10
+
+
+def test_a_call_that_only_the_functional_form_can_make_has_inputs():
+    @settings(settings.get_profile("counting"), max_examples=5)
+    @given(st.data())
+    def drawn(data: st.DataObject) -> None:
+        draft = Draft(Choices(data.draw), tracked=False)
+        leaf = draft.ops.required()
+        made = draft.actions.backward_call([leaf], [None], None, True)
+        assert isinstance(made, Grad) and made.inputs == (leaf,)
+        draft.script.add(SetRequiresGrad(leaf, False))
+        assert draft.actions.backward_call([leaf], [None], None, True) == Backward((leaf,), (None,), None)
+
+    claims = frozenset(Capability) - {Capability.CREATES_IN_LEAVES}
+    with alphabet.using(replace(alphabet.EVERYTHING, ops=SMALL, capabilities=claims)):
+        drawn()
 
 
 @pytest.mark.parametrize("op", ["cos", "atan", "silu", "gelu"])

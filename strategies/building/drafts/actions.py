@@ -106,11 +106,14 @@ class Actions:
     ) -> BackwardCall:
         """Makes a backward call whose gradients reach leaves, without adding it. If the framework has no imperative
         form, or `create` is set and only the functional form can create a graph, it is a functional call for all or
-        some leaves.
+        some leaves. Where no leaf requires grad, such a call is imperative, and creates no graph.
         """
-        if self._can(Capability.IMPERATIVE) and (self._can(Capability.CREATES_IN_LEAVES) or not create):
+        imperative = self._can(Capability.IMPERATIVE)
+        if imperative and (self._can(Capability.CREATES_IN_LEAVES) or not create):
             return Backward(tuple(roots), tuple(cotangents), retain, create)
         leaves = [leaf for leaf in self._script.leaves if self._script.requires(leaf)]
+        if imperative and not leaves:
+            return Backward(tuple(roots), tuple(cotangents), retain)
         inputs = [leaf for leaf in leaves if self._choices.pick(self._operands.requiring)] or leaves
         zeros = self._can(Capability.MATERIALIZES)
         unused = None if zeros else True
