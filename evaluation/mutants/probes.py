@@ -26,7 +26,6 @@ from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.plugin.options import PROFILE, load_profiles
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -198,8 +197,7 @@ def _curvatures(op: str, times: int, seeds: int, target: Target) -> Iterator[Pro
 
 
 def _written_curvatures(write: str, target: Target) -> Iterator[Program]:
-    claimed = Capability.WRITES in target.capabilities and write in target.writes
-    return corners.written_curvatures(write, alphabet.current().dtypes) if claimed else iter(())
+    return corners.written_curvatures(write, alphabet.current().dtypes)
 
 
 def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:

@@ -251,9 +251,11 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def written_curvatures(write: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """Yields a program for each dtype that writes to a copy of a leaf in place, and differentiates the written value
-    twice; none for a write whose gradient is constant, or whose op is faulty alone.
+    twice; none for a write that the framework does not claim, whose gradient is constant, or whose op is faulty alone.
     """
     current = alphabet.current()
+    if not current.can(Capability.WRITES) or write not in current.writes:
+        return
     if write.removesuffix("_") in current.excluded | current.first_order_only:
         return
     row = current.row(write)

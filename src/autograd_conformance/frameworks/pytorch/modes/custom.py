@@ -168,10 +168,8 @@ class TorchCustom(TorchEager):
         self.code = self.code.with_templates(OPS, WRITES, {each.__name__: each for each in FUNCTIONS})
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Returns eager PyTorch without custom functions, and with them if regions are compiled."""
-        without = {"without custom functions": partial(TorchEager, self.requested_device)}
-        eager = {"without torch.compile": partial(TorchCustom, self.requested_device)}
-        return without if type(self) is TorchCustom else {**eager, "with neither": without["without custom functions"]}
+        """Returns eager PyTorch without custom functions."""
+        return {"without custom functions": partial(TorchEager, self.requested_device)}
 
 
 class TorchCompileCustom(TorchCustom, TorchRegions):
@@ -180,8 +178,13 @@ class TorchCompileCustom(TorchCustom, TorchRegions):
     layers = (EAGER,)
     name = "torch-compile-eager-custom"
 
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns eager PyTorch with and without custom functions."""
+        device = self.requested_device
+        return {"without torch.compile": partial(TorchCustom, device), "with neither": partial(TorchEager, device)}
 
-class TorchCompileAotCustom(TorchCustom, TorchRegions):
+
+class TorchCompileAotCustom(TorchCompileCustom):
     """PyTorch that compiles each region (a sequence of instructions) with its custom functions."""
 
     layers = (AOT,)

@@ -9,18 +9,15 @@ from autograd_conformance.frameworks.pytorch.modes.forward import TorchJvp, sour
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 
 FORMS: Mapping[str, str] = {
-    "add": "add_",
     "divide": "div_",
     "multiply": "mul_",
     "negative": "neg_",
     "subtract": "sub_",
-    "add_scalar": "add_scalar_",
     "divide_scalar": "div_scalar_",
     "multiply_scalar": "mul_scalar_",
     "subtract_scalar": "sub_scalar_",
-    "scalar_pow": "",
 }
-"""The in-place ops of the ops that have one of another name; empty if the op of the usual name does something else."""
+"""The in-place ops of the ops that have one of another name than usual: `exp_` for `exp`."""
 
 # The function below is printed in the scripts of failures.
 
