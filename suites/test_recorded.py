@@ -15,8 +15,8 @@ from autograd_conformance.checking.skips import NotApplicable
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.interactions.recorded import PART, recorded
-from autograd_conformance.programs.language import Apply, Backward, Grad, Program
-from autograd_conformance.strategies.building.alphabet import Alphabet, current
+from autograd_conformance.programs.language import Program
+from autograd_conformance.strategies.building.alphabet import current
 
 rule = pytest.mark.rule
 
@@ -54,13 +54,6 @@ def supported(target: Target, programs: list[Program], most: int) -> Iterator[Pr
     """
     left = most
     for program in programs:
-        if left and not uses_faulty(program, current()) and not unsupported_by(program, target):
+        if left and not current().uses_faulty(program) and not unsupported_by(program, target):
             left -= 1
             yield program
-
-
-def uses_faulty(program: Program, alphabet: Alphabet) -> bool:
-    """Whether a program uses an op that breaks a rule when it runs alone, differentiated as often as in the program."""
-    creates = any(isinstance(step, Backward | Grad) and step.create_graph for step in program)
-    faulty = {*alphabet.excluded, *(alphabet.first_order_only | alphabet.second_order_only if creates else ())}
-    return any(isinstance(step, Apply) and step.op in faulty for step in program)

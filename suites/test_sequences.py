@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.crossing import crossed
 from autograd_conformance.strategies.sequences import histories, sequences
 
 rule = pytest.mark.rule
@@ -26,4 +27,11 @@ def test_history(check, drawn: Drawn):
 @settings(max_examples=MANY)
 @given(drawn=histories())
 def test_one_value(check, drawn: Drawn):
+    check(drawn)
+
+
+@rule("sequences/history")
+@settings(max_examples=MANY)
+@given(drawn=crossed())
+def test_crossed(check, drawn: Drawn):
     check(drawn)

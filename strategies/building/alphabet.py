@@ -22,7 +22,7 @@ from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.hazards import Hazard
-from autograd_conformance.programs.language import Attrs, Shape
+from autograd_conformance.programs.language import Apply, Attrs, Backward, Grad, Program, Shape
 from autograd_conformance.rules.situations import TWO_OPERANDS, Offer
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp, UnsupportedShape
 
@@ -160,6 +160,14 @@ class Alphabet:
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
+
+    def uses_faulty(self, program: Program) -> bool:
+        """Whether a program uses an op that breaks a rule when it runs alone, differentiated as often as in the
+        program.
+        """
+        creates = any(isinstance(step, Backward | Grad) and step.create_graph for step in program)
+        faulty = {*self.excluded, *(self.first_order_only | self.second_order_only if creates else ())}
+        return any(isinstance(step, Apply) and step.op in faulty for step in program)
 
     # -- needs of a program -------------------------------------------------------------------------------------------
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.hazards import Hazard
-from autograd_conformance.programs.language import Backward, InPlace, Literal, Ref, Step, ZeroGrad
+from autograd_conformance.programs.language import Backward, Hook, Literal, Ref
+from autograd_conformance.strategies.building.spared import hazard
 from autograd_conformance.strategies.sequences.table import Sequence, action
 
 FACTORS = (2.0, 0.5, -1.0)
 
 BOUNDS = (1.0, 0.125, 100.0)
 """The bounds to which gradients are clipped."""
-
-WRITES = (InPlace, Step)
-CHANGING = (*WRITES, Backward, ZeroGrad)
-"""Instructions that may change a gradient in place."""
 
 
 @action(5)
@@ -146,31 +142,13 @@ def hook(s: Sequence) -> None:
     if not options or not b.can(Capability.HOOKS):
         return
     target = s.one_of(options)
-    if Hazard.OUTDATED_HOOK in b.alphabet.spared and _may_be_outdated(s, target):
+    if hazard(b.reference, Hook(target)) in b.alphabet.spared:
         return
     if b.reference.tape.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.actions.hook(target, accumulated=True))
         return
     effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
     s.handles.append(b.actions.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
-
-
-def _may_be_outdated(s: Sequence, target: Ref) -> bool:
-    """Whether a value that is no leaf may use memory that was written to after the value was made. A gradient may be a
-    view of any other value. A write that would be rejected for a view may be allowed if an op returned a copy.
-    """
-    reference, memory = s.b.reference, s.b.reference.storages
-    owner = memory.storage(target)
-    if reference.tape.is_leaf(target):
-        return False
-    since = reference.steps[target.at + 1 :]
-    written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
-    if any(owner in map(memory.storage, targets) for targets in written):
-        return True
-    if reference.views.is_gradient(owner):
-        return any(isinstance(step, CHANGING) for step in since)
-    grads = {memory.storage(grad) for grad in reference.grads.tensors.values() if grad is not None}
-    return owner in grads and owner != target and target not in reference.tape.same_object
 
 
 @action(1)

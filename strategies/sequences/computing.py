@@ -8,6 +8,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Apply, Leaf, Shape
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.building.spared import is_kept_result
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence, action
 from autograd_conformance.strategies.situations.base import alias, joined
 
@@ -153,9 +154,7 @@ def write(s: Sequence) -> None:
     memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
-    base, calls = memory.base(target), b.reference.calls
-    is_hazard = base.output > 0 and base in calls.retained | calls.captured_inputs
-    if is_hazard and Hazard.WRITTEN_RESULT in b.alphabet.spared:
+    if is_kept_result(b.reference, target) and Hazard.WRITTEN_RESULT in b.alphabet.spared:
         return
     b.writes.to(target)
 

@@ -23,7 +23,7 @@ def meetings(program: Program) -> Iterator[Meeting]:
     history = History()
     for at, step in enumerate(program):
         modes, read = program.mode(at), operands(step)
-        own = (*facts_of(step), *_of_modes(modes)) if modes else facts_of(step)
+        own = facts_under(step, modes)
         for ref, place in _touched(step, read, history):
             yield frozenset((*own, place, *history.facts(ref)))
         if not read:
@@ -31,16 +31,22 @@ def meetings(program: Program) -> Iterator[Meeting]:
         history.record(at, step, modes, read)
 
 
-def _of_modes(modes: Modes) -> Iterator[str]:
-    yield f"under {modes[-1]}"
-    if len(modes) > 1:
-        yield "under nested modes"
+def facts_under(step: Instruction, modes: Modes) -> tuple[str, ...]:
+    """Returns the facts of an instruction and of its grad modes."""
+    if not modes:
+        return facts_of(step)
+    return (*facts_of(step), f"under {modes[-1]}", *(("under nested modes",) if len(modes) > 1 else ()))
+
+
+def place_of(ref: Ref, read: Sequence[Ref]) -> str:
+    """Returns the fact that says how an instruction that reads the values `read` uses one of them."""
+    return "place: operand twice" if read.count(ref) > 1 else "place: operand"
 
 
 def _touched(step: Instruction, read: Sequence[Ref], history: History) -> Iterator[tuple[Ref, str]]:
     """Yields the values that an instruction touches, each with its place: an operand, or a value that a call walks."""
     for ref in {*read}:
-        yield ref, "place: operand twice" if read.count(ref) > 1 else "place: operand"
+        yield ref, place_of(ref, read)
     if isinstance(step, (Backward, Grad)):
         for ref in history.walked(step):
             if ref not in read:

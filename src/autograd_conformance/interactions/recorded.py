@@ -47,7 +47,11 @@ class Recorded(NamedTuple):
 
     def part(self, number: int) -> list[Program]:
         """Returns the programs of a part."""
-        return [codec.loads(line, VOCABULARY) for line in self.lines[number * PART : (number + 1) * PART]]
+        return [self.program(at) for at in range(number * PART, min((number + 1) * PART, len(self.lines)))]
+
+    def program(self, at: int) -> Program:
+        """Returns one of the programs."""
+        return codec.loads(self.lines[at], VOCABULARY)
 
 
 @lru_cache(maxsize=1)

@@ -156,11 +156,14 @@ def needs(program: Program) -> set[Capability]:
     """Returns the capabilities that a program requires of a framework."""
     found = {Capability.MODES} if program.modes else set()
     for step in program:
-        found |= _needs(step, program)
+        found |= needs_of(step, program)
     return found
 
 
-def _needs(step: Instruction, program: Program) -> set[Capability]:
+def needs_of(step: Instruction, program: Program) -> set[Capability]:
+    """Returns the capabilities that an instruction requires, outside of grad modes. `program` has the instructions that
+    made its operands.
+    """
     match step:
         case Leaf():
             return set() if step.requires_grad else {Capability.CONSTANTS}

@@ -127,6 +127,7 @@ def adopt_grads(reference: Reference, at: int, step: Instruction, observed: Step
     """Replaces the reference's `.grad` of each value by the one observed after an instruction."""
     grads, calls = reference.grads, reference.calls
     recording = isinstance(step, Backward) and step.create_graph
+    functional = isinstance(step, Grad) and step.create_graph  # it may fill what retains its gradient, with a history
     not_atomic = recording and not isinstance(observed.outcome, Returned)
     for owner, gradient in observed.gradients.items():
         tensor = grads.tensors.get(owner)
@@ -141,7 +142,7 @@ def adopt_grads(reference: Reference, at: int, step: Instruction, observed: Step
         else:
             captured = recording and owner in calls.captured_inputs - calls.retained
             extends = recording and tensor in grads.outdated  # the new history contains the old one
-            _adopt_grad(reference, at, owner, gradient, not_atomic or captured or extends)
+            _adopt_grad(reference, at, owner, gradient, functional or not_atomic or captured or extends)
 
 
 def _adopt_grad(reference: Reference, at: int, owner: Ref, gradient: Gradient, outdated: bool) -> None:

@@ -28,13 +28,17 @@ class Flags:
 
     def detach_in_place(self, at: int, target: Ref) -> None:
         """Removes the history of a value, and of all values that are the same object, as `detach_` does."""
+        self.forget_history(at, target)
+        self.storages.versions[self.storages.storage(target)] = at  # ops that saved it may miss its history
+        self._toggle_views(target)
+
+    def forget_history(self, at: int, target: Ref) -> None:
+        """Makes a value, and all values that are the same object, constants from instruction `at` on."""
         tape, names = self.tape, self.tape.same_objects([target])
         if not tape.is_leaf(target):
             tape.edges[tape.same_object.get(target, target)] = tape.constant(at, tape.values[target])
         tape.requires_grad.update(dict.fromkeys(names, False))
         self.grads.renew_histories(names)
-        self.storages.versions[self.storages.storage(target)] = at  # ops that saved it may miss its history
-        self._toggle_views(target)
 
     def set_requires_grad(self, leaf: Ref, on: bool) -> None:
         """Sets `requires_grad` of a leaf to `on`."""

@@ -207,13 +207,18 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
     storages = tape.reference.storages
     if target in storages.bases:
         rule = slugs.DETACH_VIEW_RAISES
-        if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
+        if _is_read_gradient(tape, target) or tape.reference.views.is_gradient(target):  # it may be the other tensor
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         if storages.bases[target] in tape.reference.unobserved:  # a region returned only the view
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
     hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: slugs.DETACH_VIEW_RAISES}
     return Expectation(raises=hidden, exercises=(slugs.DETACH_IN_PLACE,))
+
+
+def _is_read_gradient(tape: TapeState, target: Ref) -> bool:
+    """Whether a value is a `.grad` that an instruction read."""
+    return target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad)
 
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:

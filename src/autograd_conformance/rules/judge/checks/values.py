@@ -144,7 +144,7 @@ def judge_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
     if tensor.requires_grad is None or tensor.requires_grad == requires:
         return None
     if isinstance(step, (ReadGrad, Grad)) and requires and not judging.reference.pullbacks.depends(ref):
-        judging.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
+        judging.reference.flags.forget_history(at, ref)  # the gradient is constant: it need not be recorded
         return None
     rule = _history_rule(judging, ref.at, step, requires)
     loses = requires and isinstance(step, Apply) and _has_gradient(judging, ref)

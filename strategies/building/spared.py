@@ -1,0 +1,48 @@
+"""Recognizes the situations in which some framework ends its process, so that programs can leave them out."""
+
+from __future__ import annotations
+
+from autograd_conformance.programs.hazards import Hazard
+from autograd_conformance.programs.language import Backward, Hook, InPlace, Instruction, Ref, Step, ZeroGrad
+from autograd_conformance.reference.reference import Reference
+
+WRITES = (InPlace, Step)
+CHANGING = (*WRITES, Backward, ZeroGrad)
+"""Instructions that may change a gradient in place."""
+
+
+def hazard(reference: Reference, step: Instruction) -> Hazard | None:
+    """Returns the situation that an instruction would make, if it came next; None if it makes none of them."""
+    match step:
+        case Hook(target) if _may_be_outdated(reference, target):
+            return Hazard.OUTDATED_HOOK
+        case InPlace(target=target) if is_kept_result(reference, target):
+            return Hazard.WRITTEN_RESULT
+        case _:
+            return None
+
+
+def is_kept_result(reference: Reference, target: Ref) -> bool:
+    """Whether a value is a result of an op that is not its first one, or a view of it, whose gradient an earlier
+    instruction kept or requested.
+    """
+    base, calls = reference.storages.base(target), reference.calls
+    return base.output > 0 and base in calls.retained | calls.captured_inputs
+
+
+def _may_be_outdated(reference: Reference, target: Ref) -> bool:
+    """Whether a value that is no leaf may use memory that was written to after the value was made. A gradient may be a
+    view of any other value. A write that would be rejected for a view may be allowed if an op returned a copy.
+    """
+    memory = reference.storages
+    owner = memory.storage(target)
+    if reference.tape.is_leaf(target):
+        return False
+    since = reference.steps[target.at + 1 :]
+    written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
+    if any(owner in map(memory.storage, targets) for targets in written):
+        return True
+    if reference.views.is_gradient(owner):
+        return any(isinstance(step, CHANGING) for step in since)
+    grads = {memory.storage(grad) for grad in reference.grads.tensors.values() if grad is not None}
+    return owner in grads and owner != target and target not in reference.tape.same_object
