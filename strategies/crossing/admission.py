@@ -8,7 +8,9 @@ from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.capabilities import Capability, needs_of
 from autograd_conformance.programs.language import (
     Apply,
+    AssignGrad,
     Backward,
+    Clip,
     Delete,
     Grad,
     InPlace,
@@ -17,9 +19,11 @@ from autograd_conformance.programs.language import (
     Literal,
     Modes,
     Optimizer,
+    ReadGrad,
     Ref,
     RemoveHook,
     Step,
+    ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
@@ -29,6 +33,10 @@ from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.drafts.writes import writes_of
 from autograd_conformance.strategies.building.spared import hazard
 from autograd_conformance.strategies.crossing.donors import UPDATES, exists, is_handle, is_updatable
+
+
+ABOUT_GRADIENTS = (ZeroGrad, Clip, ReadGrad, AssignGrad)
+"""Instructions about the `.grad` of leaves, and of values that retain their gradients."""
 
 
 def can_follow(script: Script, step: Instruction, modes: Modes) -> bool:
@@ -42,7 +50,16 @@ def _has_operands(script: Script, step: Instruction) -> bool:
     read = operands(step)
     if not all(exists(script, ref) and is_handle(script, ref) == isinstance(step, RemoveHook) for ref in read):
         return False
-    return not isinstance(step, UPDATES) or all(is_updatable(script, ref) for ref in read)
+    if isinstance(step, UPDATES):
+        return all(is_updatable(script, ref) for ref in read)
+    holders = read[:1] if isinstance(step, AssignGrad) else read
+    return not isinstance(step, ABOUT_GRADIENTS) or all(_may_hold_gradient(script, ref) for ref in holders)
+
+
+def _may_hold_gradient(script: Script, ref: Ref) -> bool:
+    """Whether a value is a leaf, or retains its gradient."""
+    reference = script.reference
+    return is_updatable(script, ref) or ref in reference.calls.retained | reference.flags.toggled
 
 
 def _is_offered(script: Script, step: Instruction, modes: Modes) -> bool:

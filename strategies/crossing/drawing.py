@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from hypothesis import strategies as st
@@ -63,6 +64,7 @@ def crossed(draw: Draw) -> Drawn:
 
     The program is a function of one drawn number: with a smaller number another program is drawn, not a simpler one.
     """
+    current().require(Capability.IMPERATIVE, Capability.COTANGENTS)
     random = Random(draw(st.integers(0, 2**64 - 1)))
     for _ in range(BASES):
         drawn = Crossing(random).drawn()
@@ -112,6 +114,8 @@ class Crossing:
         """Copies an instruction of the program, unless an operand is missing or it cannot follow here."""
         if all(ref in self.new for ref in operands(step)):
             changed = refer(step, self.new)
+            if isinstance(changed, BackwardCall) and not self.script.alphabet.can(Capability.RETAIN):
+                changed = replace(changed, retain_graph=None)
             if can_follow(self.script, changed, modes):
                 made = self.add(changed, modes)
                 self.new.update({Ref(at, k): Ref(made, k) for k in range(results(step))})
@@ -181,10 +185,8 @@ class Crossing:
             self.new = {ref: made if now == old else now for ref, now in self.new.items()}
 
     def call(self) -> None:
-        """Ends the program with a backward call on a result, if the framework has such calls and one is legal."""
+        """Ends the program with a backward call on a result, if one is legal."""
         script = self.script
-        if not script.alphabet.can(Capability.IMPERATIVE, Capability.COTANGENTS):
-            return
         roots = [ref for ref in script.op_results() if ref in self.focus] or script.op_results()
         if roots:
             root = self.random.choice(roots)
