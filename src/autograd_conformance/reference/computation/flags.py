@@ -28,6 +28,8 @@ class Flags:
 
     def detach_in_place(self, at: int, target: Ref) -> None:
         """Removes the history of a value, and of all values that are the same object, as `detach_` does."""
+        if self.tape.requires_grad[target] and self.tape.is_leaf(target):
+            self.toggled.add(target)
         self.forget_history(at, target)
         self.storages.versions[self.storages.storage(target)] = at  # ops that saved it may miss its history
         self._toggle_views(target)

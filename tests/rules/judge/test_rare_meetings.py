@@ -1,0 +1,38 @@
+"""Programs in which facts meet that no other program has: PyTorch keeps the rules in each. Crossed programs found
+them, as false alarms.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.checking.check import violation_of
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.programs.formats.text import parse
+
+PROGRAMS = {
+    "a functional call leaves a differentiable gradient in a value that retains it": (
+        "a = leaf [1, 2]; b = multiply a a; retain b; c = sin b; d = grad c wrt a with [1, 2] create=True; e = held b"
+    ),
+    "a constant gradient becomes a leaf": (
+        "a = leaf [[1, 2], [3, 5]]; b = sum a dim=(1,) keepdim=False; c = reshape b shape=(2,); "
+        "d, e = grad c wrt a, b with [4, 5] create=True; requires e True; backward e with [6, 7]"
+    ),
+    "a constant gradient becomes a leaf of a call that fails": (
+        "a = leaf [1, 2]; b = add a a; c = grad b wrt a with [4, 5] create=True; requires c True; d = hook a raise; "
+        "e = sin a; f = multiply a c; backward e, f with [1, 2], [3, 4]"
+    ),
+    "the gradient of an input that is listed twice is detached in place": (
+        "a = leaf [[1, 2], [3, 4]]; b, c = unstack a dim=0; d, e = grad c wrt a, a with [5, 6]; detach_ e"
+    ),
+    "a leaf that was detached in place gets a history": (
+        "a = leaf [1, 2]; b = multiply_scalar a scalar=2; detach_ a; c = leaf [3, 4]; write a copy_ c; "
+        "backward b with [5, 6]"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_no_rule_is_broken(program: str) -> None:
+    assert violation_of(parse(program), InProcess(Torch())) is None
