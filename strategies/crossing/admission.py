@@ -34,7 +34,6 @@ from autograd_conformance.strategies.building.drafts.writes import writes_of
 from autograd_conformance.strategies.building.spared import hazard
 from autograd_conformance.strategies.crossing.donors import UPDATES, exists, is_handle, is_updatable
 
-
 ABOUT_GRADIENTS = (ZeroGrad, Clip, ReadGrad, AssignGrad)
 """Instructions about the `.grad` of leaves, and of values that retain their gradients."""
 

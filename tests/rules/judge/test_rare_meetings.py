@@ -16,7 +16,7 @@ PROGRAMS = {
         "a = leaf [1, 2]; b = multiply a a; retain b; c = sin b; d = grad c wrt a with [1, 2] create=True; e = held b"
     ),
     "a constant gradient becomes a leaf": (
-        "a = leaf [[1, 2], [3, 5]]; b = sum a dim=(1,) keepdim=False; c = reshape b shape=(2,); "
+        "a = leaf [[1, 2], [3, 5]]; b = kthvalue a k=1 dim=1 keepdim=False; c = permute_dims b dims=(0,); "
         "d, e = grad c wrt a, b with [4, 5] create=True; requires e True; backward e with [6, 7]"
     ),
     "a constant gradient becomes a leaf of a call that fails": (
