@@ -1,5 +1,6 @@
-"""`python -m evaluation.recorded [--examples 60] [--seeds 3]`: draws programs from all tests and writes those that
-together have all their interactions to the package's file of recorded programs. Programs of that file stay candidates.
+"""`python -m evaluation.recorded [--examples 60] [--crossed 0] [--seeds 3]`: draws programs from all tests, and crossed
+programs, and writes those that together have all their interactions to the package's file of recorded programs.
+Programs of that file stay candidates.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 from autograd_conformance.interactions import reachable
@@ -29,10 +31,10 @@ NEARLY = 0.95
 """The part of the triples of facts that the programs of a quick run have."""
 
 
-def lines_of(examples: int, seed: int) -> tuple[list[str], int]:
+def lines_of(examples: int, crossings: int, seed: int) -> tuple[list[str], int]:
     """Returns the drawn programs with new interactions as lines of JSON, and the number of all drawn programs."""
     count, lines = 0, []
-    for number, program in drawn(examples, seed):
+    for number, program in drawn(examples, seed, crossings):
         count = number
         lines.append(codec.dumps(program))
     return lines, count
@@ -71,13 +73,14 @@ def reachable_by(programs: list[Program]) -> Reachable:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.recorded", description=__doc__)
     parser.add_argument("--examples", type=int, default=60, metavar="N", help="programs per rule (default: 60)")
+    parser.add_argument("--crossed", type=int, default=0, metavar="N", help="crossed programs per seed (default: 0)")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="number of seeds (default: 3)")
     parser.add_argument("--first", type=int, default=1, metavar="N", help="the first seed (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(lines_of, [options.examples] * len(seeds), seeds))
+        found = list(pool.map(partial(lines_of, options.examples, options.crossed), seeds))
     lines = list(read(PROGRAMS).lines) if PROGRAMS.exists() else []
     lines = list(dict.fromkeys([*lines, *(line for each, _ in found for line in each)]))
     print(f"{sum(count for _, count in found)} programs drawn, {len(lines)} candidates")

@@ -1,4 +1,6 @@
-"""Draws programs from all tests of the suites, without running them, and yields those with a new interaction."""
+"""Draws programs from all tests of the suites, and crossed programs, without running them, and yields those with a new
+interaction.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import hypothesis
@@ -20,6 +23,7 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.unsupported import Unsupported
+from autograd_conformance.strategies.crossing.drawing import Crossing
 from evaluation.mutants.probes import Probe, probes
 
 OPS = CORE[:6]
@@ -49,9 +53,9 @@ class Recording(Check):
                 self.new.append(program)
 
 
-def drawn(examples: int, seed: int) -> Iterator[tuple[int, Program]]:
+def drawn(examples: int, seed: int, crossings: int) -> Iterator[tuple[int, Program]]:
     """Yields programs in which facts meet that did not meet in an earlier one, each with the number of programs that
-    were drawn so far. `examples` is the number of programs per rule.
+    were drawn so far. `examples` is the number of programs per rule, `crossings` that of further crossed programs.
     """
     warnings.simplefilter("ignore")
     framework = FrameworkUnderTest(Settings("torch"))
@@ -61,6 +65,11 @@ def drawn(examples: int, seed: int) -> Iterator[tuple[int, Program]]:
         draw(probe, check, seed)
         yield from ((check.programs, program) for program in check.new)
         check.new.clear()
+    random = Random(seed)
+    for made in (Crossing(random).drawn() for _ in range(crossings)):
+        if made is not None:
+            check(made)
+    yield from ((check.programs, program) for program in check.new)
 
 
 def draw(probe: Probe, check: Check, seed: int) -> None:
