@@ -20,7 +20,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.analysis.interactions import interactions_of
-from evaluation.recorded.drawing import drawn
+from evaluation.recorded.drawing import lines_of
 from evaluation.recorded.selection import Numbers, cover, union
 
 FACTS = {"pairs": 2, "triples": 3}
@@ -29,15 +29,6 @@ FACTS = {"pairs": 2, "triples": 3}
 
 NEARLY = 0.95
 """The part of the triples of facts that the programs of a quick run have."""
-
-
-def lines_of(examples: int, crossings: int, seed: int) -> tuple[list[str], int]:
-    """Returns the drawn programs with new interactions as lines of JSON, and the number of all drawn programs."""
-    count, lines = 0, []
-    for number, program in drawn(examples, seed, crossings):
-        count = number
-        lines.append(codec.dumps(program))
-    return lines, count
 
 
 def chosen(lines: list[str]) -> Recorded:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.interactions.meetings import meetings
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
@@ -70,6 +71,17 @@ def drawn(examples: int, seed: int, crossings: int) -> Iterator[tuple[int, Progr
         if made is not None:
             check(made)
     yield from ((check.programs, program) for program in check.new)
+
+
+def lines_of(examples: int, crossings: int, seed: int) -> tuple[list[str], int]:
+    """Returns the drawn programs with new interactions as lines of JSON, and the number of all drawn programs, of a process
+    of its own.
+    """
+    count, lines = 0, []
+    for number, program in drawn(examples, seed, crossings):
+        count = number
+        lines.append(codec.dumps(program))
+    return lines, count
 
 
 def draw(probe: Probe, check: Check, seed: int) -> None:
