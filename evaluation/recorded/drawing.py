@@ -74,9 +74,7 @@ def drawn(examples: int, seed: int, crossings: int) -> Iterator[tuple[int, Progr
 
 
 def lines_of(examples: int, crossings: int, seed: int) -> tuple[list[str], int]:
-    """Returns the drawn programs with new interactions as lines of JSON, and the number of all drawn programs, of a process
-    of its own.
-    """
+    """Returns the drawn programs with new interactions as lines of JSON, and the number of all drawn programs."""
     count, lines = 0, []
     for number, program in drawn(examples, seed, crossings):
         count = number
