@@ -15,14 +15,20 @@ from autograd_conformance.checking.skips import NotApplicable
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.interactions.recorded import PART, recorded
+from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building.alphabet import current
+from autograd_conformance.strategies.building.spared import hazards
 
 rule = pytest.mark.rule
 
 
 WHOLE = settings().max_examples >= 100
 """Whether all recorded programs run; in the quick profile, only those with nearly all triples of facts do."""
+
+
+NEVER_RECORDED = frozenset({Hazard.OUTDATED_HOOK, Hazard.WRITTEN_RESULT})
+"""The situations that no recorded program has, since PyTorch, for which the programs were drawn, ends in them."""
 
 
 @rule("sequences/history")
@@ -54,6 +60,12 @@ def supported(target: Target, programs: list[Program], most: int) -> Iterator[Pr
     """
     left = most
     for program in programs:
-        if left and not current().uses_faulty(program) and not unsupported_by(program, target):
+        if left and not current().uses_faulty(program) and not unsupported_by(program, target) and _is_safe(program):
             left -= 1
             yield program
+
+
+def _is_safe(program: Program) -> bool:
+    """Whether the framework's process survives a program, as far as its known differences say."""
+    spared = current().spared - NEVER_RECORDED
+    return not spared or not spared & hazards(program)

@@ -85,9 +85,12 @@ class MXNet(Adapter):
         return self.templates.scope["leaf"](made) if requires_grad else made
 
     def apply(self, op: str, operands: Sequence[NDArray], attrs: Attrs) -> Sequence[NDArray]:
-        """Returns all results of an op."""
+        """Returns all results of an op, once they are there, so that the op raises what goes wrong in it."""
         made = self.templates.op(op, attrs, len(operands))(*operands)
-        return tuple(made) if op in DIALECT.sequences else (made,)
+        results = tuple(made) if op in DIALECT.sequences else (made,)
+        for array in results:
+            array.wait_to_read()
+        return results
 
     def detach(self, value: NDArray) -> NDArray:
         """Calls `ndarray.detach`."""
@@ -96,8 +99,9 @@ class MXNet(Adapter):
     def backward(
         self, roots: Sequence[NDArray], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """Calls `ndarray.backward` for one root, `autograd.backward` for several, and copies the cotangents back, so
-        that a write to one is observed.
+        """Calls `ndarray.backward` for one root, `autograd.backward` for several, waits until the gradients are there,
+        so that the call raises what goes wrong in it, and copies the cotangents back, so that a write to one is
+        observed.
         """
         given = [None if c is None else mx.np.array(c, dtype=c.dtype) for c in cotangents]
         options = {} if retain_graph is None else {"retain_graph": retain_graph}
@@ -106,6 +110,7 @@ class MXNet(Adapter):
                 roots[0].backward(given[0], **options)
             else:
                 autograd.backward(list(roots), given, **options)
+            mx.nd.waitall()
         finally:
             for array, copy in zip(cotangents, given, strict=True):
                 if array is not None and copy is not None:

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from autograd_conformance.programs.hazards import Hazard
-from autograd_conformance.programs.language import Backward, Hook, InPlace, Instruction, Ref, Step, ZeroGrad
+from autograd_conformance.programs.language import (
+    Backward,
+    BackwardCall,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Program,
+    Ref,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.strategies.building.alphabet import EVERYTHING
+from autograd_conformance.strategies.building.drafts.script import Script
 
 WRITES = (InPlace, Step)
 CHANGING = (*WRITES, Backward, ZeroGrad)
@@ -16,10 +30,23 @@ def hazard(reference: Reference, step: Instruction) -> Hazard | None:
     match step:
         case Hook(target) if _may_be_outdated(reference, target):
             return Hazard.OUTDATED_HOOK
+        case Backward() | Grad() if _reaches_constant_gradient(reference, step):
+            return Hazard.CONSTANT_GRADIENT
         case InPlace(target=target) if is_kept_result(reference, target):
             return Hazard.WRITTEN_RESULT
         case _:
             return None
+
+
+def hazards(program: Program) -> frozenset[Hazard]:
+    """Returns the situations that a program makes."""
+    script, found = Script(EVERYTHING, tracked=True), set[Hazard]()
+    for at, step in enumerate(program):
+        made = hazard(script.reference, step)
+        found |= {made} if made is not None else set()
+        script.modes = program.mode(at)
+        script.add(step)
+    return frozenset(found)
 
 
 def is_kept_result(reference: Reference, target: Ref) -> bool:
@@ -46,3 +73,18 @@ def _may_be_outdated(reference: Reference, target: Ref) -> bool:
         return any(isinstance(step, CHANGING) for step in since)
     grads = {memory.storage(grad) for grad in reference.grads.tensors.values() if grad is not None}
     return owner in grads and owner != target and target not in reference.tape.same_object
+
+
+def _reaches_constant_gradient(reference: Reference, call: BackwardCall) -> bool:
+    """Whether a call goes through a result of an earlier functional call that depends on no leaf."""
+    made = [
+        Ref(at, k)
+        for at, step in enumerate(reference.steps)
+        if isinstance(step, Grad) and step.create_graph and at not in reference.skipped
+        for k in range(results(step))
+    ]
+    recorded = [ref for ref in made if reference.requires_grad[ref]]
+    if not recorded or not reference.pullbacks.is_legal(call):
+        return False
+    reached = reference.pullbacks.of(call)
+    return any(reference.tape.edge(ref) in reached and not reference.pullbacks.depends(ref) for ref in recorded)

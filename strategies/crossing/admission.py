@@ -49,8 +49,9 @@ def _has_operands(script: Script, step: Instruction) -> bool:
     read = operands(step)
     if not all(exists(script, ref) and is_handle(script, ref) == isinstance(step, RemoveHook) for ref in read):
         return False
-    if isinstance(step, UPDATES):
-        return all(is_updatable(script, ref) for ref in read)
+    if isinstance(step, UPDATES):  # a leaf that never required grad is no parameter
+        may_freeze = script.alphabet.can(Capability.SWITCHES)
+        return all(is_updatable(script, ref) and (may_freeze or script.requires(ref)) for ref in read)
     holders = read[:1] if isinstance(step, AssignGrad) else read
     return not isinstance(step, ABOUT_GRADIENTS) or all(_may_hold_gradient(script, ref) for ref in holders)
 
@@ -107,6 +108,10 @@ def _can_be_judged(script: Script, step: Instruction) -> bool:
                 return False
             made = reference.apply(step.op, operands(step), step.attrs)
             return all(not each.size or np.abs(each).max() <= LIMIT for each in made)
+        case AssignGrad(leaf, Ref() as value):
+            memory = reference.storages
+            apart = memory.storage(value) != memory.storage(leaf) and not memory.overlaps_itself(value)
+            return apart and not reference.requires_grad[value]
         case Delete(values):  # a leaf that the program lost receives gradients that nobody sees
             return not any(isinstance(reference.steps[ref.at], Leaf) for ref in values)
         case _:

@@ -30,7 +30,7 @@ from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Draw
 from autograd_conformance.strategies.building.tensors import literal
-from autograd_conformance.strategies.building.unsupported import UnsupportedShape
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.crossing.admission import can_follow
 from autograd_conformance.strategies.crossing.donors import (
     LONGEST,
@@ -50,8 +50,8 @@ MOST = 3
 TRIES = 30
 """Number of instructions and operands that are compared before the one with the most new meetings is taken."""
 
-BASES = 30
-"""Number of recorded programs to try until one has a call that the framework supports."""
+BASES = 200
+"""Number of recorded programs to try until one has a call that the framework supports. If none has, none is drawn."""
 
 DISTINCT = (Step, Clip, Delete, ZeroGrad)
 """Instructions that list no value twice."""
@@ -70,7 +70,7 @@ def crossed(draw: Draw) -> Drawn:
         drawn = Crossing(random).drawn()
         if drawn is not None:
             return drawn
-    raise UnsupportedShape("needs recorded programs with a call, which need more than the framework claims")
+    raise Unsupported("needs recorded programs with a call, which need more than the framework claims")
 
 
 class Crossing:
@@ -150,7 +150,7 @@ class Crossing:
         handles = [Ref(at) for at in range(len(script.reference.steps)) if is_handle(script, Ref(at))]
         for ref in (*script.live, *handles):
             found.setdefault(form_of(script, ref, False), []).append(ref)
-            if ref not in handles and is_updatable(script, ref):
+            if ref not in handles and is_updatable(script, ref) and script.requires(ref):
                 found.setdefault(form_of(script, ref, True), []).append(ref)
         return found
 

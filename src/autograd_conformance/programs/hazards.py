@@ -16,3 +16,5 @@ class Hazard(Enum):
     """A write goes into a result of an op that is not its first one, or into a view of it, after an instruction kept or
     requested the gradient of this result.
     """
+    CONSTANT_GRADIENT = "call through a constant gradient"
+    """A backward call goes through a result of a functional call with create_graph that depends on no leaf."""

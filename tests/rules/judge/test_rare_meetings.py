@@ -26,6 +26,9 @@ PROGRAMS = {
     "the gradient of an input that is listed twice is detached in place": (
         "a = leaf [[1, 2], [3, 4]]; b, c = unstack a dim=0; d, e = grad c wrt a, a with [5, 6]; detach_ e"
     ),
+    "zeros are written into a gradient that became a leaf": (
+        "a = leaf [1.5]; backward a with [2]; b = held a; requires b True; zero a to zeros"
+    ),
     "a leaf that was detached in place gets a history": (
         "a = leaf [1, 2]; b = multiply_scalar a scalar=2; detach_ a; c = leaf [3, 4]; write a copy_ c; "
         "backward b with [5, 6]"

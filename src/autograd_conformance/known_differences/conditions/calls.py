@@ -116,8 +116,8 @@ class GradIsNone(ProgramFlag):
             match step:
                 case Backward() if leaf in upstream_of_call(program, step):
                     is_set = True
-                case AssignGrad():
-                    is_set = is_set or step.leaf == leaf
+                case AssignGrad() if step.leaf == leaf:
+                    is_set = step.value is not None
                 case ZeroGrad(leaves) if leaf in leaves:
                     is_set = False
                 case _:

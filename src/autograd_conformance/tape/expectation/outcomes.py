@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import assert_never
 
 from autograd_conformance.ops.catalogue import row_of
@@ -67,7 +68,10 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
         case ZeroGrad(leaves, set_to_none):
             rule = slugs.ACCUMULATION_ZERO_TO_NONE if set_to_none else slugs.ACCUMULATION_ZERO_TO_ZEROS
             by_optimizer = (slugs.OPTIMIZERS_CLEARS,) if clearing_optimizer(step, tape.reference.steps) else ()
-            return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
+            # writing zeros into a gradient that is itself a leaf is a write to a leaf
+            written = not set_to_none and any(map(partial(_holds_leaf, tape), leaves))
+            raises = {Kind.LEAF_WRITTEN: slugs.WRITES_LEAF_RAISES} if written else {}
+            return Expectation(raises=raises, exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
             none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
             held = tape.reference.grads.tensors.get(leaf)
@@ -192,6 +196,12 @@ def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind
     if storage not in storages.strides_observed:
         raises[Kind.OVERLAP] = slugs.WRITES_OVERLAP  # or have internal overlap
     return raises
+
+
+def _holds_leaf(tape: TapeState, leaf: Ref) -> bool:
+    """Whether the gradient that a leaf holds was itself made a leaf."""
+    held = tape.reference.grads.tensors.get(leaf)
+    return held is not None and tape.reference.requires_grad[held] and tape.reference.tape.is_leaf(held)
 
 
 def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
