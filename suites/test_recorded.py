@@ -18,7 +18,7 @@ from autograd_conformance.interactions.recorded import PART, recorded
 from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building.alphabet import current
-from autograd_conformance.strategies.building.spared import hazards
+from autograd_conformance.strategies.crossing import supported_part
 
 rule = pytest.mark.rule
 
@@ -55,17 +55,22 @@ def check_programs(check: Check, programs: list[Program]) -> None:
 
 
 def supported(target: Target, programs: list[Program], most: int) -> Iterator[Program]:
-    """Yields at most `most` of the programs: those that need nothing that the framework lacks, and no op that breaks a
-    rule when it runs alone.
+    """Yields at most `most` programs: those that the framework supports, and of the others the parts that it supports.
+    No program uses an op that breaks a rule when it runs alone.
     """
-    left = most
+    found: dict[Program, None] = {}
     for program in programs:
-        if left and not current().uses_faulty(program) and not unsupported_by(program, target) and _is_safe(program):
-            left -= 1
-            yield program
+        part = program if _is_whole(program, target) else supported_part(program)
+        if part is not None and part not in found and len(found) < most:
+            found[part] = None
+            yield part
 
 
-def _is_safe(program: Program) -> bool:
-    """Whether the framework's process survives a program, as far as its known differences say."""
-    spared = current().spared - NEVER_RECORDED
-    return not spared or not spared & hazards(program)
+def _is_whole(program: Program, target: Target) -> bool:
+    """Whether the framework supports a whole program, and its process survives it, as far as its known differences
+    say.
+    """
+    alphabet = current()
+    if alphabet.uses_faulty(program) or unsupported_by(program, target):
+        return False
+    return alphabet.spared <= NEVER_RECORDED

@@ -10,15 +10,12 @@ from autograd_conformance.programs.language import (
     Hook,
     InPlace,
     Instruction,
-    Program,
     Ref,
     Step,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.strategies.building.alphabet import EVERYTHING
-from autograd_conformance.strategies.building.drafts.script import Script
 
 WRITES = (InPlace, Step)
 CHANGING = (*WRITES, Backward, ZeroGrad)
@@ -36,17 +33,6 @@ def hazard(reference: Reference, step: Instruction) -> Hazard | None:
             return Hazard.WRITTEN_RESULT
         case _:
             return None
-
-
-def hazards(program: Program) -> frozenset[Hazard]:
-    """Returns the situations that a program makes."""
-    script, found = Script(EVERYTHING, tracked=True), set[Hazard]()
-    for at, step in enumerate(program):
-        made = hazard(script.reference, step)
-        found |= {made} if made is not None else set()
-        script.modes = program.mode(at)
-        script.add(step)
-    return frozenset(found)
 
 
 def is_kept_result(reference: Reference, target: Ref) -> bool:

@@ -5,6 +5,7 @@ in these. Crossing goes on from there: it puts an instruction next to a value wh
 with those of the instruction.
 """
 
+from autograd_conformance.strategies.crossing.copying import supported_part
 from autograd_conformance.strategies.crossing.drawing import crossed
 
-__all__ = ["crossed"]
+__all__ = ["crossed", "supported_part"]

@@ -77,11 +77,8 @@ class Crossing:
     """A recorded program that is copied, with instructions of other programs in between."""
 
     def __init__(self, random: Random) -> None:
-        self.random = random
-        self.script = Script(current(), tracked=True)
-        self.history = History()
-        self.new: dict[Ref, Ref] = {}
-        """The values of the copied program, each with its name in the copy."""
+        self.random, self.made = random, Copy()
+        self.script = self.made.script
         self.focus: list[Ref] = []
         """The values that the latest taken instruction has read or made."""
 
@@ -94,38 +91,18 @@ class Crossing:
         for at, step in enumerate(base):
             for _ in range(places.count(at)):
                 self.take()
-            self.copy(at, step, base.mode(at))
+            self.made.copy(at, step, base.mode(at))
         for _ in range(places.count(len(base))):
             self.take()
         self.call()
-        made = self.script.program()
-        if not any(isinstance(step, BackwardCall) for step in made) or self.script.alphabet.uses_faulty(made):
-            return None
-        return self.script.drawn()
-
-    def add(self, step: Instruction, modes: Modes) -> int:
-        """Adds an instruction, and returns its number."""
-        self.script.modes = modes
-        at = self.script.add(step)
-        self.history.record(at, step, modes, operands(step))
-        return at
-
-    def copy(self, at: int, step: Instruction, modes: Modes) -> None:
-        """Copies an instruction of the program, unless an operand is missing or it cannot follow here."""
-        if all(ref in self.new for ref in operands(step)):
-            changed = refer(step, self.new)
-            if isinstance(changed, BackwardCall) and not self.script.alphabet.can(Capability.RETAIN):
-                changed = replace(changed, retain_graph=None)
-            if can_follow(self.script, changed, modes):
-                made = self.add(changed, modes)
-                self.new.update({Ref(at, k): Ref(made, k) for k in range(results(step))})
+        return self.made.drawn()
 
     def take(self) -> None:
         """Takes the instruction of another program that makes most facts meet that never met, of some that are drawn at
         random; and perhaps uses its result in place of an operand from there on.
         """
         forms, best, most = self._forms(), None, 0
-        facts = {ref: self.history.facts(ref) for refs in forms.values() for ref in refs}
+        facts = {ref: self.made.history.facts(ref) for refs in forms.values() for ref in refs}
         fitting = [donor for needed, given in donors().items() if forms.keys() >= {*needed} for donor in given]
         for _ in range(TRIES if fitting else 0):
             donor = self.random.choice(fitting)
@@ -138,7 +115,7 @@ class Crossing:
                 best, most = (step, donor.modes), new
         if best is not None:
             step, modes = best
-            at = self.add(step, modes)
+            at = self.made.add(step, modes)
             made = [Ref(at, k) for k in range(results(step)) if Ref(at, k) in self.script.live]
             self.focus = [*made, *operands(step)]
             if isinstance(step, Apply) and len(made) == 1:
@@ -182,7 +159,7 @@ class Crossing:
         same = [ref for ref in args if form_of(self.script, ref, False) == form]
         if same and self.random.random() < 0.5:
             old = self.random.choice(same)
-            self.new = {ref: made if now == old else now for ref, now in self.new.items()}
+            self.made.new = {ref: made if now == old else now for ref, now in self.made.new.items()}
 
     def call(self) -> None:
         """Ends the program with a backward call on a result, if one is legal."""
@@ -194,4 +171,4 @@ class Crossing:
             cotangent = literal(self.random.randbytes(script.reference.values[root].size), shape, script.dtypes[root])
             step = Backward((root,), (cotangent,))
             if can_follow(script, step, ()) and self._is_certain(step, ()):
-                self.add(step, ())
+                self.made.add(step, ())
