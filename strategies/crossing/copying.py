@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autograd_conformance.interactions.history import History
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import BackwardCall, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Instruction, Leaf, Modes, Program, Ref
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.strategies.building.alphabet import current
 from autograd_conformance.strategies.building.drafts.script import Script
@@ -37,11 +37,31 @@ class Copy:
         if any(ref not in self.new for ref in operands(step)):
             return
         changed = refer(step, self.new)
-        if isinstance(changed, BackwardCall) and not self.script.alphabet.can(Capability.RETAIN):
-            changed = replace(changed, retain_graph=None)
+        if isinstance(changed, BackwardCall):
+            changed = self._offered(changed)
         if can_follow(self.script, changed, modes):
             made = self.add(changed, modes)
             self.new.update({Ref(at, k): Ref(made, k) for k in range(results(step))})
+
+    def _offered(self, call: BackwardCall) -> BackwardCall:
+        """Returns the call that the framework offers in place of one: without `retain_graph`, or a functional call for
+        all leaves.
+        """
+        can, script = self.script.alphabet.can, self.script
+        if not can(Capability.RETAIN):
+            call = replace(call, retain_graph=None)
+        if isinstance(call, Backward) and can(Capability.IMPERATIVE):
+            return call
+        zeros = can(Capability.MATERIALIZES)
+        unused = None if zeros else True
+        if isinstance(call, Grad):
+            return call if can(Capability.UNUSED) else replace(call, allow_unused=unused, materialize_grads=zeros)
+        leaves = (ref for ref in script.live if isinstance(script.reference.steps[ref.at], Leaf))
+        inputs = tuple(ref for ref in leaves if script.requires(ref))
+        creates = call.create_graph and can(Capability.CREATE_GRAPH)
+        if not inputs:
+            return call
+        return Grad(call.roots, inputs, call.cotangents, call.retain_graph, creates, unused, zeros)
 
     def drawn(self) -> Drawn | None:
         """Returns the copy; None if no backward call is left of it, or it differentiates an op that breaks a rule when

@@ -32,6 +32,7 @@ from autograd_conformance.strategies.building.randomness.choices import Draw
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.crossing.admission import can_follow
+from autograd_conformance.strategies.crossing.copying import Copy
 from autograd_conformance.strategies.crossing.donors import (
     LONGEST,
     Donor,
