@@ -14,7 +14,7 @@ PAIR = 20
 
 
 class Met(NamedTuple):
-    """What met in some drawn program, with facts as numbers and sets of facts as the bits of integers."""
+    """The facts that met in some drawn program, with facts as numbers and sets of facts as the bits of integers."""
 
     numbers: dict[str, int]
     """The number of each fact. A fact that no drawn program had gets the next number."""
@@ -26,7 +26,7 @@ class Met(NamedTuple):
 
 @lru_cache(maxsize=1)
 def met() -> Met:
-    """Returns what met in drawn programs."""
+    """Returns the facts that met in drawn programs."""
     found = Met({fact: at for at, fact in enumerate(reachable().facts)}, {}, {})
     for meeting in reachable().meetings:
         bits = sum(1 << at for at in meeting)

@@ -9,7 +9,7 @@ from autograd_conformance.reference.computation.memory.grads import Grads
 from autograd_conformance.reference.computation.memory.storage import Storages
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.computation.tape import ReferenceTape
-from autograd_conformance.reference.computation.value_types import InternalValue
+from autograd_conformance.reference.computation.value_types import GradTensor, InternalValue
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +49,11 @@ class Flags:
             self.toggled.add(leaf)
         if isinstance(edge := tape.edge(leaf), InternalValue):
             self.new_leaves[edge] = leaf
-        tape.requires_grad.update(dict.fromkeys(tape.same_objects([leaf]), on))
+        names = tape.same_objects([leaf])
+        tape.requires_grad.update(dict.fromkeys(names, on))
+        # the results for an input that was listed twice share memory, and may be one object or two
+        if not isinstance(tape.same_object.get(leaf, leaf), GradTensor):
+            self.storages.views_of_toggled.update(names - {leaf})
         self.grads.renew_histories([leaf])
         self._toggle_views(leaf)
 
