@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 from hypothesis import strategies as st
 
-from autograd_conformance.interactions.history import History
 from autograd_conformance.interactions.meetings import place_of
 from autograd_conformance.interactions.recorded import recorded
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
-    BackwardCall,
     Clip,
     Delete,
     Instruction,
@@ -24,9 +21,8 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.operands import operands, refer, results, with_operands
+from autograd_conformance.programs.operands import operands, results, with_operands
 from autograd_conformance.strategies.building.alphabet import current
-from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Draw
 from autograd_conformance.strategies.building.tensors import literal
