@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from hypothesis import given, settings
+
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -114,6 +116,8 @@ def test_donors_have_a_form_for_each_operand_and_handles_of_hooks_among_them() -
     assert all(len(forms) == len(operands(donor.step)) for forms, given in donors().items() for donor in given)
 
 
-def test_a_drawn_program_is_one_of_the_crossings() -> None:
-    case = crossed().example()
+@settings(max_examples=5, deadline=None, database=None)
+@given(case=crossed())
+def test_a_drawn_program_takes_instructions(case: Drawn) -> None:
     assert isinstance(case.program, Program)
+    validate(case.program, VOCABULARY)

@@ -19,13 +19,18 @@ FORMS: Mapping[str, str] = {
 }
 """The in-place ops of the ops that have one of another name than usual: `exp_` for `exp`."""
 
+ELEMENTWISE = ("activations", "binary", "elementwise")
+"""The families of the ops of which each element depends only on the same element of each operand."""
+
 # The function below is printed in the scripts of failures.
 
 
-def in_place(write, plain, x, *others):  # type: ignore[no-untyped-def]
-    """Returns the result of an op, which is written to a clone of the first operand if its shape and dtype allow it."""
+def in_place(write, plain, x, *others, apart=False):  # type: ignore[no-untyped-def]
+    """Returns the result of an op, which is written to a clone of the first operand if its shape and dtype allow it.
+    `apart` says that no operand may be the target.
+    """
     result = plain(x, *others)
-    if result.shape != x.shape or result.dtype != x.dtype:
+    if result.shape != x.shape or result.dtype != x.dtype or (apart and any(other is x for other in others)):
         return result
     y = x.clone()
     write(y, *[y if other is x else other for other in others])
@@ -45,7 +50,10 @@ def _templates() -> Iterator[tuple[str, str]]:
         for k, name in enumerate(names):
             bodies = [body.replace(f"{{{k}}}", name) for body in bodies]
         functions = [f"lambda {', '.join(names)}: {body}" for body in bodies]
-        yield op, f"in_place({functions[0]}, {functions[1]}, {', '.join(f'{{{k}}}' for k in range(count))})"
+        operands = ", ".join(f"{{{k}}}" for k in range(count))
+        # what an op reads from a target that it has begun to write is certain only if it goes element by element
+        apart = "" if row.family in ELEMENTWISE else ", apart=True"
+        yield op, f"in_place({functions[0]}, {functions[1]}, {operands}{apart})"
 
 
 TEMPLATES: Mapping[str, str] = dict(_templates())
@@ -55,7 +63,7 @@ TEMPLATES: Mapping[str, str] = dict(_templates())
 class TorchJvpInPlace(TorchJvp):
     """PyTorch with gradients from `torch.func.jvp`, and with ops in place on clones of their first operands.
 
-    If an op takes a value twice, it takes the clone twice.
+    If an elementwise op takes a value twice, it takes the clone twice.
     """
 
     name = "torch-jvp-in-place"
