@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import assert_never
+
 from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import (
     Backward,
@@ -22,17 +25,21 @@ CHANGING = (*WRITES, Backward, ZeroGrad)
 """Instructions that may change a gradient in place."""
 
 
-def hazard(reference: Reference, step: Instruction) -> Hazard | None:
-    """Returns the situation that an instruction would make, if it came next; None if it makes none of them."""
-    match step:
-        case Hook(target) if _may_be_outdated(reference, target):
-            return Hazard.OUTDATED_HOOK
-        case Backward() | Grad() if _reaches_constant_gradient(reference, step):
-            return Hazard.CONSTANT_GRADIENT
-        case InPlace(target=target) if is_kept_result(reference, target):
-            return Hazard.WRITTEN_RESULT
+def is_spared(reference: Reference, step: Instruction, spared: Collection[Hazard]) -> bool:
+    """Whether an instruction would make one of some situations, if it came next."""
+    return any(_makes(hazard, reference, step) for hazard in spared)
+
+
+def _makes(hazard: Hazard, reference: Reference, step: Instruction) -> bool:
+    match hazard:
+        case Hazard.OUTDATED_HOOK:
+            return isinstance(step, Hook) and _may_be_outdated(reference, step.target)
+        case Hazard.WRITTEN_RESULT:
+            return isinstance(step, InPlace) and is_kept_result(reference, step.target)
+        case Hazard.CONSTANT_GRADIENT:
+            return isinstance(step, (Backward, Grad)) and _reaches_constant_gradient(reference, step)
         case _:
-            return None
+            assert_never(hazard)
 
 
 def is_kept_result(reference: Reference, target: Ref) -> bool:

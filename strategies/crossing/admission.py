@@ -31,7 +31,7 @@ from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.strategies.building.drafts.ops import LIMIT
 from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.drafts.writes import writes_of
-from autograd_conformance.strategies.building.spared import hazard
+from autograd_conformance.strategies.building.spared import is_spared
 from autograd_conformance.strategies.crossing.donors import UPDATES, exists, is_handle, is_updatable
 
 ABOUT_GRADIENTS = (ZeroGrad, Clip, ReadGrad, AssignGrad)
@@ -99,7 +99,7 @@ def _is_specified(script: Script, root: Ref, cotangent: Literal | None) -> bool:
 def _can_be_judged(script: Script, step: Instruction) -> bool:
     """Whether the results of an instruction follow from the rules, and the process survives it."""
     reference = script.reference
-    if hazard(reference, step) in script.alphabet.spared:
+    if is_spared(reference, step, script.alphabet.spared):
         return False
     match step:
         case Apply() | InPlace():

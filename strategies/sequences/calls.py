@@ -6,7 +6,7 @@ import math
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Hook, Literal, Ref
-from autograd_conformance.strategies.building.spared import hazard
+from autograd_conformance.strategies.building.spared import is_spared
 from autograd_conformance.strategies.sequences.table import Sequence, action
 
 FACTORS = (2.0, 0.5, -1.0)
@@ -142,7 +142,7 @@ def hook(s: Sequence) -> None:
     if not options or not b.can(Capability.HOOKS):
         return
     target = s.one_of(options)
-    if hazard(b.reference, Hook(target)) in b.alphabet.spared:
+    if is_spared(b.reference, Hook(target), b.alphabet.spared):
         return
     if b.reference.tape.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.actions.hook(target, accumulated=True))
