@@ -153,7 +153,8 @@ class Crossing:
     def _use(self, made: Ref, args: Sequence[Ref]) -> None:
         """In half of the draws, puts a result in the place of an operand of its form in all later instructions."""
         form = form_of(self.script, made, False)
-        same = [ref for ref in args if form_of(self.script, ref, False) == form]
+        drawn = self.script.reference.is_random  # a mask of dropout is that op's alone
+        same = [ref for ref in args if form_of(self.script, ref, False) == form and not drawn(ref)]
         if same and self.random.random() < 0.5:
             old = self.random.choice(same)
             self.made.new = {ref: made if now == old else now for ref, now in self.made.new.items()}
