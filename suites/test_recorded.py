@@ -58,11 +58,13 @@ def supported(target: Target, programs: list[Program], most: int) -> Iterator[Pr
     """Yields at most `most` programs: those that the framework supports, and of the others the parts that it supports.
     No program uses an op that breaks a rule when it runs alone.
     """
-    found: dict[Program, None] = {}
+    found = set[Program]()
     for program in programs:
+        if len(found) == most:
+            return
         part = program if _is_whole(program, target) else supported_part(program)
-        if part is not None and part not in found and len(found) < most:
-            found[part] = None
+        if part is not None and part not in found:
+            found.add(part)
             yield part
 
 
@@ -71,6 +73,5 @@ def _is_whole(program: Program, target: Target) -> bool:
     say.
     """
     alphabet = current()
-    if alphabet.uses_faulty(program) or unsupported_by(program, target):
-        return False
-    return alphabet.spared <= NEVER_RECORDED
+    survives = alphabet.spared <= NEVER_RECORDED
+    return survives and not alphabet.uses_faulty(program) and not unsupported_by(program, target)

@@ -124,7 +124,7 @@ class Crossing:
         handles = [Ref(at) for at in range(len(script.reference.steps)) if is_handle(script, Ref(at))]
         for ref in (*script.live, *handles):
             found.setdefault(form_of(script, ref, False), []).append(ref)
-            if ref not in handles and is_updatable(script, ref) and script.requires(ref):
+            if is_updatable(script, ref) and script.requires(ref):
                 found.setdefault(form_of(script, ref, True), []).append(ref)
         return found
 

@@ -13,8 +13,11 @@ PAIR = 20
 """A new pair of facts counts as much as this many new triples, which it makes."""
 
 
-class Met(NamedTuple):
-    """The facts that met in some drawn program, with facts as numbers and sets of facts as the bits of integers."""
+class Partners(NamedTuple):
+    """For facts, those that met them in some drawn program. Facts are numbers, and sets of facts the bits of integers.
+
+    `reachable.Met` has each pair and triple once, to count them; here they are found from any of their facts.
+    """
 
     numbers: dict[str, int]
     """The number of each fact. A fact that no drawn program had gets the next number."""
@@ -25,9 +28,9 @@ class Met(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def met() -> Met:
+def partners() -> Partners:
     """Returns the facts that met in drawn programs."""
-    found = Met({fact: at for at, fact in enumerate(reachable().facts)}, {}, {})
+    found = Partners({fact: at for at, fact in enumerate(reachable().facts)}, {}, {})
     for meeting in reachable().meetings:
         bits = sum(1 << at for at in meeting)
         for at in meeting:
@@ -39,7 +42,7 @@ def met() -> Met:
 
 def numbers(facts: Iterable[str]) -> tuple[int, ...]:
     """Returns the numbers of some facts."""
-    known = met().numbers
+    known = partners().numbers
     return tuple(dict.fromkeys(known.setdefault(fact, len(known)) for fact in facts))
 
 
@@ -47,7 +50,7 @@ def novelty(instruction: Sequence[int], value: Sequence[int]) -> int:
     """Returns a weighted number of the pairs and triples that never met: of facts of an instruction with facts of a
     value, each fact by its number.
     """
-    _, pairs, triples = met()
+    _, pairs, triples = partners()
     theirs = sum(1 << at for at in value)
     new = sum((theirs & ~pairs.get(at, 0)).bit_count() for at in instruction)
     if new:
