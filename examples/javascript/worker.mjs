@@ -5,15 +5,11 @@
 // a function and frees the tensors that it made; `shared`, which adds a reference to a value, for a call that consumes one; `released`,
 // which releases a reference; and, if `DETACH` is claimed, `detached`.
 
-import {createHash} from 'node:crypto';
-import {readFileSync} from 'node:fs';
 import {createInterface} from 'node:readline';
+import {VERSION, claims} from './claims.mjs';
 import {decoded} from './program.mjs';
 import {text} from './numbers.mjs';
 import {observed} from './run.mjs';
-
-const VERSION = 1;
-const SOURCES = ['worker.mjs', 'program.mjs', 'numbers.mjs', 'run.mjs'];
 
 console.log = console.info = console.debug = console.error; // standard output is for replies alone
 
@@ -24,18 +20,10 @@ if (!/^[a-z]+$/.test(name ?? '')) {
 }
 const {default: framework} = await import(`./${name}.mjs`);
 
-function digest() {
-  const hash = createHash('sha256');
-  for (const file of [...SOURCES, `${name}.mjs`]) hash.update(readFileSync(new URL(file, import.meta.url)));
-  return hash.digest('hex').slice(0, 16);
-}
-
 function handshake(request) {
   if (request.protocol !== VERSION) return {error: `this worker speaks version ${VERSION} of the protocol, not ${request.protocol}`};
   if (request.device !== 'cpu') return {error: `${framework.name} computes on the CPU here, not on ${request.device}`};
-  const {name, version, capabilities, traits, dtypes} = framework;
-  const language = `JavaScript (Node.js ${process.versions.node})`;
-  return {protocol: VERSION, name, version, language, capabilities, traits, dtypes, ops: Object.keys(framework.ops), digest: digest()};
+  return claims(framework);
 }
 
 function ran(form) {

@@ -28,6 +28,9 @@ BISECT = "bisect"
 violation began.
 """
 
+VECTORS = "vectors"
+"""The word after `autograd-conformance` that selects the command that makes test vectors and judges answers to them."""
+
 AUTHORING = ("probe", "check", "new-adapter")
 """The words after `autograd-conformance` that select the commands for the author of an adapter."""
 
@@ -52,7 +55,7 @@ def main(words: Sequence[str] | None = None) -> int:
     such as 10 for an adapter error.
 
     `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, `bisect` to
-    `campaigns.bisect.command`, and each word of `AUTHORING` to `authoring.command`.
+    `campaigns.bisect.command`, `vectors` to `vectors.command`, and each word of `AUTHORING` to `authoring.command`.
     """
     loading.handle_signals()
     try:
@@ -85,6 +88,10 @@ def _command(word: str) -> Callable[[Sequence[str]], int] | None:
         from autograd_conformance.campaigns.bisect.command import main as bisect  # not needed by runs
 
         return lambda given: bisect(given[1:], program=f"autograd-conformance {BISECT}")
+    if word == VECTORS:
+        from autograd_conformance.vectors.command import main as vectors  # not needed by runs
+
+        return lambda given: vectors(given[1:], program=f"autograd-conformance {VECTORS}")
     if word in AUTHORING:
         from autograd_conformance.authoring.command import main as authoring  # not needed by runs
 

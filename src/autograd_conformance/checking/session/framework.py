@@ -57,9 +57,14 @@ class FrameworkUnderTest:
     that the audit (which runs each op alone before the tests) found faulty. Only its own methods change it.
     """
 
-    def __init__(self, settings: Settings, note: Callable[[Program], None] | None = None) -> None:
-        """Takes a function, `note`, that is called with each program before the program runs."""
+    def __init__(
+        self, settings: Settings, note: Callable[[Program], None] | None = None, target: Target | None = None
+    ) -> None:
+        """Takes a function, `note`, that is called with each program before the program runs. `target` runs the
+        programs in place of the one that the settings name.
+        """
         self.settings = settings
+        self._given = target
         self._note = note
         self._audited = NOTHING_FOUND
         self.reported: set[Meeting] = set()
@@ -68,6 +73,8 @@ class FrameworkUnderTest:
 
     @cached_property
     def _loaded(self) -> Target:
+        if self._given is not None:
+            return self._given
         return open_target(self.settings.name, self.settings.device, self._note, self.settings.timeout, scaled_timeout)
 
     @cached_property

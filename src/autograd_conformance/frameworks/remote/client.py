@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
@@ -12,7 +13,6 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult
 from autograd_conformance.frameworks.reading import identities
 from autograd_conformance.frameworks.remote.codecs import dialects
-from autograd_conformance.frameworks.remote.connection import Connection
 from autograd_conformance.frameworks.remote.protocol import Handshake
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
@@ -32,7 +32,7 @@ class Seeds:
     seed.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Replies) -> None:
         self.connection = connection
 
     def seed(self, number: int) -> None:
@@ -48,11 +48,35 @@ class Seeds:
         self.connection.seed = state
 
 
+class Replies(Protocol):
+    """The source of replies about programs: the connection to a server, or known answers."""
+
+    seed: int | None
+
+    def handshake(self) -> Handshake:
+        """Returns the framework as it describes itself."""
+
+    def observe(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
+        """Yields the observations of several programs."""
+
+    def regions(self, program: Program) -> tuple[tuple[int, ...], ...]:
+        """Returns the instructions of each region of a program."""
+
+    def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Replies:
+        """Returns the same framework in another process."""
+
+    def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
+        """Returns the code of an op in the framework's language."""
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
+
+
 @dataclass(frozen=True)
 class Remote:
     """A framework in a server process."""
 
-    connection: Connection
+    connection: Replies
     """Connection to the server."""
     note: Callable[[Program], object] = _nothing
     """A function that receives each program before it runs; a session writes the program to a file that outlasts a

@@ -1,0 +1,262 @@
+"""Computes what a program has to do, instruction by instruction, for a framework without choices.
+
+A program makes a vector if the rules allow one outcome for each of its instructions. An observation of a framework that
+follows the rules shows which one; the numbers and their bounds are the reference's. After an instruction that changes
+values in place, the reference continues from the observed numbers, which the judge has compared with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.programs.language import (
+    RANDOM,
+    Apply,
+    AssignGrad,
+    Backward,
+    BackwardCall,
+    Clip,
+    Detach,
+    Grad,
+    Hook,
+    Leaf,
+    Program,
+    ReadGrad,
+    Ref,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, Tensor
+from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.reference.equality import is_equal
+from autograd_conformance.reference.optimizers import slack
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound
+from autograd_conformance.reference.rounding.perturbation import EPSILON
+from autograd_conformance.rules.catalogue import RULES, Level
+from autograd_conformance.rules.judge.judge import judge
+from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.tape.trace import TraceStep, trace
+from autograd_conformance.vectors.expected import Expected, Number
+
+CLIPPED = 256
+"""Units in the last place of the old gradient that clipping may lose, as the judge allows."""
+
+AFTER_STEP = {"float64": 1e-8, "float32": 1e-3}
+"""Share of a leaf's movement, and of the largest element of any later number, that is allowed from an optimizer's first
+step on. The judge continues from the observed leaf there, which a vector cannot.
+"""
+
+
+class Undetermined(Exception):
+    """The rules leave something of a program to the framework, or the program has numbers that cannot be compared; the
+    message says what.
+    """
+
+
+def expectations(program: Program, observation: Observation, target: Target) -> tuple[tuple[Expected, ...], list[Slug]]:
+    """Returns what each instruction of a program has to do in a framework that claims what `target` does, and the rules
+    that the program puts to the test. `observation` is that of a framework that follows the rules. Raises
+    `Undetermined`.
+    """
+    if any(isinstance(step, Apply) and step.op in RANDOM for step in program):
+        raise Undetermined("it draws random numbers")
+    judgement = judge(program, observation, Reference(program, target.traits), target.capabilities)
+    if judgement.violation:
+        raise Undetermined(f"the framework that observed it breaks {judgement.violation.rule}, or has other traits")
+    if judgement.unspecified or judgement.judged < len(program) or judgement.choices:
+        raise Undetermined("the rules allow several outcomes")
+    tested = [rule for rule in judgement.exercised if RULES[rule].level is not Level.INFO]
+    applying = [rule for rule in tested if RULES[rule].needs <= target.capabilities]
+    return tuple(_Expectations(program, observation, target).steps()), applying
+
+
+class _Expectations:
+    """Steps through a program, its observation and the reference together."""
+
+    def __init__(self, program: Program, observation: Observation, target: Target) -> None:
+        self.judging = Judging.of(program, Reference(program, target.traits), target.capabilities)
+        self.program, self.observation = program, observation
+        self.values: dict[Ref, Number] = {}
+        """The right elements of each value."""
+        self.seen: dict[Ref, np.ndarray] = {}
+        """The observed elements of each value."""
+        self.held: dict[Ref, Number | None] = {}
+        """The right `.grad` of each value."""
+        self.latest: dict[Ref, Gradient | None] = {}
+        """The observed `.grad` of each value."""
+        self.stepped = False
+        """Whether an optimizer has made a step."""
+
+    def steps(self) -> Iterator[Expected]:
+        """Yields what each instruction has to do."""
+        judging = self.judging
+        last: tuple[TraceStep, dict[Ref, Number | None], dict[Ref, Number]] | None = None
+        for traced in trace(self.program, self.observation, judging.reference, judging.tape, follows=judging.stateful):
+            if last:
+                yield self._after(*last)
+            computed, fired = self._called(traced)
+            last = traced, computed, fired
+        if last:
+            yield self._after(*last)
+
+    def _called(self, traced: TraceStep) -> tuple[dict[Ref, Number | None], dict[Ref, Number]]:
+        """Returns the numbers of a backward call that returns, which have to be computed before the reference records
+        the call: the new gradients, or results by their inputs, and the gradients with which hooks are called.
+        """
+        call, outcome = traced.step, traced.observed.outcome
+        if not isinstance(call, BackwardCall) or not isinstance(outcome, Returned):
+            return {}, {}
+        fired: dict[Ref, Number] = {}
+        for each in traced.observed.fired:
+            if each.hook in fired or each.value is None:
+                raise Undetermined("it calls a hook several times, or without a gradient")
+            fired[each.hook] = self._fired(call, each.hook, each.dtype, traced.observed.gradients)
+        if isinstance(call, Grad):
+            results = zip(call.inputs, outcome.values, strict=True)
+            return {ref: self._result(call, ref, tensor) for ref, tensor in results}, fired
+        reached = traced.expectation.traversal.must_accumulate
+        return {ref: self._accumulated(call, ref, traced.observed.gradients.get(ref)) for ref in reached}, fired
+
+    def _contributed(self, call: BackwardCall, ref: Ref) -> tuple[np.ndarray, np.ndarray]:
+        """Returns what a call contributes to the gradient of a value, and its bound."""
+        edge = self.judging.reference.tape.edge(ref)
+        exact = self.judging.reference.pullbacks.of(call).get(edge)
+        if exact is None or not np.any(exact):
+            raise Undetermined("a gradient of zeros may be missing")
+        bound = gradient_bound(self.judging.reference, call, edge, self.judging.dtype)
+        return exact, bound.array(np.shape(exact))
+
+    def _result(self, call: Grad, ref: Ref, got: Tensor | None) -> Number | None:
+        if self.judging.reference.pullbacks.of(call).get(self.judging.reference.tape.edge(ref)) is None:
+            return None if got is None else Number(np.zeros(got.value.shape), np.zeros(got.value.shape), got.dtype)
+        if got is None:
+            raise Undetermined("a gradient of zeros may be missing")
+        return self._number(*self._contributed(call, ref), got.dtype)
+
+    def _accumulated(self, call: Backward, ref: Ref, got: Gradient | None) -> Number:
+        exact, bound = self._contributed(call, ref)
+        old = self.held.get(ref)
+        if got is None:
+            raise Undetermined("a gradient of zeros may be missing")
+        if old is not None:
+            exact = old.value + exact
+            bound = old.bound + bound + 2 * self._epsilon(got.dtype) * (np.abs(old.value) + np.abs(exact))
+        return self._number(exact, bound, got.dtype)
+
+    def _fired(
+        self, call: BackwardCall, handle: Ref, dtype: str | None, gradients: Mapping[Ref, Gradient | None]
+    ) -> Number:
+        """Returns the gradient with which a call has to call a hook."""
+        hook, reference = self.program[handle.at], self.judging.reference
+        assert isinstance(hook, Hook)
+        if hook.accumulated and isinstance(call, Backward):
+            return self._accumulated(call, hook.target, gradients.get(hook.target))
+        edge = reference.tape.edge(hook.target)
+        bound = gradient_bound(reference, call, edge, self.judging.dtype, until=handle)
+        return self._number(bound.exact, bound.array(np.shape(bound.exact)), dtype or self.judging.dtype)
+
+    # -- after an instruction ------------------------------------------------------------------------------------------
+
+    def _after(self, traced: TraceStep, computed: dict[Ref, Number | None], fired: dict[Ref, Number]) -> Expected:
+        observed = traced.observed
+        values = {ref: self._value(traced, ref, tensor) for ref, tensor in observed.values.items()}
+        self.values.update(values)
+        returns = raises = None
+        match observed.outcome:
+            case Returned(tensors):
+                returns = tuple(
+                    None if tensor is None else self._made(traced, k, tensor, computed)
+                    for k, tensor in enumerate(tensors)
+                )
+            case Raised(kind):
+                raises = next(iter(traced.expectation.raises)) if len(traced.expectation.raises) == 1 else kind
+        self.stepped |= isinstance(traced.step, Step)
+        gradients = {ref: self._gradient(traced, ref, got, computed) for ref, got in observed.gradients.items()}
+        self.held.update(gradients)
+        self.latest.update(observed.gradients)
+        self.seen.update({ref: tensor.value for ref, tensor in observed.values.items()})
+        return Expected(returns, raises, gradients, values, fired)
+
+    def _made(self, traced: TraceStep, k: int, tensor: Tensor, computed: dict[Ref, Number | None]) -> Number:
+        """Returns the number that a result must be: of an op, of a call for gradients, or a leaf after a step."""
+        step, ref = traced.step, Ref(traced.at, k)
+        match step:
+            case Step(leaves=leaves):
+                return self.values[leaves[k]]
+            case Grad(inputs=inputs):
+                found = computed[inputs[k]]
+                assert found is not None
+                number = found
+            case ReadGrad(leaf):
+                held = self.held.get(leaf)
+                if held is None:
+                    raise Undetermined("it reads a gradient that a leaf does not hold")
+                number = Number(held.value, held.bound, tensor.dtype)
+            case _:
+                exact = self.judging.reference.values[ref]
+                bound = forward_bound(self.judging.reference, ref, self.judging.dtype).array(np.shape(exact))
+                flag = tensor.requires_grad if isinstance(step, Leaf | Apply | Detach) else None
+                number = self._number(
+                    exact, np.zeros_like(bound) if isinstance(step, Leaf) else bound, tensor.dtype, flag
+                )
+        self.values[ref], self.seen[ref] = number, tensor.value
+        return number
+
+    def _value(self, traced: TraceStep, ref: Ref, tensor: Tensor) -> Number:
+        """Returns the number that an existing value must be after an instruction that changes values in place."""
+        known, before = self.values.get(ref), self.seen.get(ref)
+        if known is not None and before is not None and is_equal(before, tensor.value):
+            return replace(known, requires_grad=None)  # an instruction may have changed the flag
+        exact, step = self.judging.reference.values[ref], traced.step
+        if isinstance(step, Step):
+            if ref not in step.leaves or known is None:
+                raise Undetermined("a step changes the memory of another value")
+            state = self.judging.reference.optimizers.get((step, ref))
+            if state is None or state.moved is None:
+                raise Undetermined("a step moves a leaf without a gradient")
+            bound = slack(step.optimizer, dict(dict(grouped(step))[ref]), state, tensor.dtype)
+            bound = bound + AFTER_STEP[self.judging.precision(tensor.dtype)] * np.abs(exact - known.value) + known.bound
+            return self._number(exact, bound, tensor.dtype)
+        edge = self.judging.reference.writes.latest
+        written = forward_bound(self.judging.reference, ref if edge is None else edge, self.judging.dtype)
+        return self._number(exact, written.array(np.shape(exact)), tensor.dtype)
+
+    def _gradient(
+        self, traced: TraceStep, ref: Ref, got: Gradient | None, computed: dict[Ref, Number | None]
+    ) -> Number | None:
+        """Returns the gradient that a value must hold after an instruction; None if it must hold none."""
+        if got is None:
+            return None
+        step, old = traced.step, self.held.get(ref)
+        if isinstance(step, Backward) and ref in computed:
+            return computed[ref]
+        last = self.latest.get(ref)
+        if last is not None and old is not None and is_equal(last.value, got.value) and last.dtype == got.dtype:
+            return old
+        match step:
+            case ZeroGrad() if ref in step.leaves and not got.value.any():
+                return Number(np.zeros(got.value.shape), np.zeros(got.value.shape), got.dtype)
+            case AssignGrad(leaf, given) if leaf == ref and given is not None:
+                return Number(self.values[given].value, self.values[given].bound, got.dtype)
+            case Clip() if ref in step.leaves and old is not None:
+                bound = CLIPPED * self._epsilon(got.dtype) * np.abs(old.value) + old.bound
+                return self._number(got.value.astype(np.float64), bound, got.dtype)
+            case _:
+                raise Undetermined("a gradient changes in a way that no vector describes")
+
+    def _number(self, exact: np.ndarray, bound: np.ndarray, dtype: str, flag: bool | None = None) -> Number:
+        """Returns a number; raises `Undetermined` if it is too large to be compared, infinite or NaN."""
+        exact, bound = np.asarray(exact, np.float64), np.asarray(bound, np.float64)
+        if exact.size and not (np.abs(exact).max() < HUGE and np.isfinite(bound).all()):
+            raise Undetermined("it has numbers that cannot be compared")
+        if self.stepped and exact.size:
+            bound = bound + AFTER_STEP[self.judging.precision(dtype)] * np.abs(exact).max()
+        return Number(exact, np.broadcast_to(bound, exact.shape), dtype, flag)
+
+    def _epsilon(self, dtype: str) -> float:
+        return EPSILON[self.judging.precision(dtype)]

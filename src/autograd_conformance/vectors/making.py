@@ -1,0 +1,87 @@
+"""Makes vectors: programs of single ops, the smallest program of each capability, and recorded programs, as far as the
+framework supports them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+
+from autograd_conformance.checking.audit.programs import curvatures, programs
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.probing.smallest import SMALLEST
+from autograd_conformance.interactions.recorded import recorded
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.editing import computation
+from autograd_conformance.programs.formats.parser import parse
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.stages import NUMBER, stage_of
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.crossing import supported_part
+from autograd_conformance.vectors.expectations import Undetermined, expectations
+from autograd_conformance.vectors.vector import Vector
+
+EACH = 20
+"""Number of vectors of one op alone, if nobody says otherwise."""
+
+INCIDENTAL = {
+    slugs.ACCUMULATION_FIRST, slugs.ACCUMULATION_UNREACHED, slugs.ERRORS_LEGAL_RETURNS, slugs.SEQUENCES_HISTORY,
+}  # fmt: skip
+"""Rules that give a program no level, since nearly every program puts them to the test."""
+
+UNSEEN = {Capability.MEMORY, Capability.IDENTITY, Capability.LAYOUT, Capability.COUNTS_SAVED}
+"""Capabilities of frameworks whose objects have an identity. Rules about these give a program no level: a vector
+compares numbers.
+"""
+
+
+def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = len(NUMBER)) -> Iterator[Vector]:
+    """Yields the vectors of a framework that claims what `claimed` does, with outcomes that `observer`, a framework
+    that follows the rules, shows: at most `each` for one op alone, and those of the levels up to `level`.
+    """
+    counts = Counter[Slug]()
+    made = set[Program]()
+    with alphabet.using(alphabet_of(claimed, claimed.dtypes)):
+        for drawn in _programs(claimed, each):
+            if drawn is None or drawn in made or unsupported_by(drawn, claimed):
+                continue
+            made.add(drawn)
+            try:
+                expected, rules = expectations(drawn, observer.observe(drawn), claimed)
+            except Undetermined:
+                continue
+            number, own = _level(rules, claimed)
+            if own and number <= level:
+                rule = min(own, key=lambda slug: (counts[slug], slug))
+                counts[rule] += 1
+                yield Vector(drawn, rule, tuple(rules), number, expected)
+
+
+def _programs(claimed: Target, each: int) -> Iterator[Program | None]:
+    twice = Capability.CREATE_GRAPH in claimed.capabilities
+    for op in alphabet.current().ops:
+        higher = curvatures(op, claimed.dtypes) if twice else ()
+        alone = list(islice(chain(programs(op, claimed.dtypes), higher), each))
+        yield from map(computation, alone[:1])
+        yield from alone
+    yield from (parse(smallest.text, VOCABULARY) for smallest in SMALLEST.values())
+    for at in range(len(recorded().lines)):
+        yield supported_part(recorded().program(at))
+
+
+def _level(rules: Iterable[Slug], claimed: Target) -> tuple[int, list[Slug]]:
+    """Returns the number of the last stage of some rules, from 1, and the rules of that stage. Where all calls are
+    functional, the rule about their values gives none.
+    """
+    common = INCIDENTAL if Capability.IMPERATIVE in claimed.capabilities else {*INCIDENTAL, slugs.FUNCTIONAL_VALUE}
+    counting = [rule for rule in rules if rule not in common and UNSEEN.isdisjoint(RULES[rule].needs)]
+    numbers = {rule: NUMBER[stage_of(rule).name] + 1 for rule in counting or rules}
+    last = max(numbers.values(), default=0)
+    return last, [rule for rule, number in numbers.items() if number == last]
