@@ -88,7 +88,7 @@ def check(questions: Sequence[Question], answers: Answers, folder: Path, known_f
         tests=len(by_rule),
         programs=len(answers.observations),
         exit_code=0,
-        reason=f"{counted(missing, 'vector')} that the framework's claims allow have no answer" if missing else None,
+        reason=f"no answer to {counted(missing, 'vector')} that the framework's claims allow" if missing else None,
         notes=tuple(tally.remarks.lines()),
         selection=True,
     )

@@ -19,6 +19,7 @@ from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.analysis.verdicts import Exit
+from autograd_conformance.reporting.command import Parser
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
@@ -59,7 +60,7 @@ def main(words: Sequence[str], program: str = "autograd-conformance vectors") ->
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program, description=__doc__)
+    parser = Parser(prog=program, description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("make", help="write programs with the expected numbers (the command if none is named)")
     make.add_argument("out", type=Path, metavar="OUT", help="the file for the vectors; .gz: compressed")

@@ -21,6 +21,7 @@ from autograd_conformance.programs.language import (
     Detach,
     Grad,
     Hook,
+    InPlace,
     Leaf,
     Program,
     ReadGrad,
@@ -222,8 +223,9 @@ class _Expectations:
             bound = slack(step.optimizer, dict(dict(grouped(step))[ref]), state, tensor.dtype)
             bound = bound + AFTER_STEP[self.judging.precision(tensor.dtype)] * np.abs(exact - known.value) + known.bound
             return self._number(exact, bound, tensor.dtype)
-        edge = self.judging.reference.writes.latest
-        written = forward_bound(self.judging.reference, ref if edge is None else edge, self.judging.dtype)
+        if not isinstance(step, InPlace):
+            raise Undetermined("an instruction other than a write or a step changes a value")
+        written = forward_bound(self.judging.reference, self.judging.reference.writes.latest, self.judging.dtype)
         return self._number(exact, written.array(np.shape(exact)), tensor.dtype)
 
     def _gradient(

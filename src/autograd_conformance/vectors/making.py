@@ -32,7 +32,8 @@ EACH = 20
 """Number of vectors of one op alone, if nobody says otherwise."""
 
 INCIDENTAL = {
-    slugs.ACCUMULATION_FIRST, slugs.ACCUMULATION_UNREACHED, slugs.ERRORS_LEGAL_RETURNS, slugs.SEQUENCES_HISTORY,
+    slugs.ACCUMULATION_FIRST, slugs.ACCUMULATION_UNREACHED, slugs.ERRORS_LEGAL_RETURNS, slugs.GRADIENTS_REQUIRES_GRAD,
+    slugs.SEQUENCES_HISTORY,
 }  # fmt: skip
 """Rules that give a program no level, since nearly every program puts them to the test."""
 

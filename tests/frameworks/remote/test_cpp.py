@@ -1,4 +1,4 @@
-"""The server in C++ passes the kit's check; skipped without a compiler."""
+"""The server in C++ passes the kit's check, and its runner agrees with the judge; skipped without a compiler."""
 
 import shutil
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.vectors.agreement import agreement
 
 FOLDER = Path(__file__).parents[3] / "examples" / "cpp"
 HEADER = Path("/usr/include/nlohmann/json.hpp")
@@ -15,7 +17,7 @@ HEADER = Path("/usr/include/nlohmann/json.hpp")
 @pytest.mark.skipif(
     not (shutil.which("g++") and shutil.which("make") and HEADER.exists()), reason="needs g++, make and nlohmann/json"
 )
-def test_it_builds_and_speaks_the_protocol():
+def test_it_builds_speaks_the_protocol_and_runs_vectors(tmp_path: Path):
     pytest.importorskip("torch")
     subprocess.run(["make", "-C", FOLDER, f"PYTHON={sys.executable}"], check=True, timeout=1800)
     kit = [sys.executable, "-m", "autograd_conformance.frameworks.remote", "check", str(FOLDER / "build" / "worker")]
@@ -23,3 +25,4 @@ def test_it_builds_and_speaks_the_protocol():
     assert said.returncode == 0, said.stdout + said.stderr
     assert "libtorch" in said.stdout
     assert "not ok" not in said.stdout
+    agreement(tmp_path, [str(FOLDER / "build" / "vectors")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import program_of
 from tests.plugin.test_cli import ROOT
+from tests.vectors.agreement import agreement
 
 FOLDER = ROOT / "examples" / "javascript"
 NODE = shutil.which("node")
@@ -100,3 +102,10 @@ def test_each_difference_shows_in_its_witness(target: Remote, entry: Known):
     violation = violation_of(entry.witness, target)
     assert violation is not None
     assert is_known(entry, entry.witness, violation)
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_the_runner_of_vectors_agrees_with_the_judge(name: str, tmp_path: Path):
+    if node_version() < NEEDS[name]:
+        pytest.skip(f"needs Node.js {NEEDS[name]}")
+    agreement(tmp_path, [NODE or "node", str(FOLDER / "vectors.mjs"), name])

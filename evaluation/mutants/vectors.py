@@ -1,0 +1,89 @@
+"""`python -m evaluation.mutants.vectors VECTORS OUT`: answers vectors with each mutant of eager PyTorch, and writes a
+line of JSON for each mutant: whether arithmetic alone and the judge find it.
+
+Each mutant runs in a forked process, since some leave PyTorch changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import multiprocessing
+import sys
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.frameworks.adapter import has_regions
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats import codec, observation_codec
+from autograd_conformance.programs.language import Program
+from evaluation.mutants import MUTANTS
+from evaluation.mutants.kill import TORCH
+from tests.vectors.runner import first_wrong
+
+Json = Any
+
+
+class Case(NamedTuple):
+    """A vector: its rule, its program, and what it expects."""
+
+    rule: str
+    program: Program
+    expected: list[Json]
+
+
+def read(path: Path) -> list[Case]:
+    """Reads a file of vectors."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    forms = map(json.loads, text.splitlines()[1:])
+    return [Case(each["rule"], codec.from_json(each["program"], VOCABULARY), each["expected"]) for each in forms]
+
+
+def find(name: str, cases: list[Case]) -> dict[str, Json]:
+    """Answers vectors with a mutant until arithmetic and the judge have found it, each with the number of vectors."""
+    warnings.simplefilter("ignore")
+    target = InProcess(MUTANTS[name]("cpu"))
+    check = Check(target, known=TORCH)
+    arithmetic = judge = None
+    for number, case in enumerate(cases, 1):
+        if arithmetic is None:
+            wrong = first_wrong(observation_codec.to_json(target.observe(case.program)), case.expected)
+            arithmetic = number if wrong else None
+        if judge is None:
+            try:
+                check(case.program)
+            except RuleViolated:
+                judge = number
+        if arithmetic and judge:
+            break
+    return {"mutant": name, "killed_by": MUTANTS[name].killed_by, "arithmetic": arithmetic, "judge": judge}
+
+
+def main() -> int:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.mutants.vectors", description=__doc__)
+    parser.add_argument("vectors", type=Path, metavar="VECTORS")
+    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+    options = parser.parse_args()
+    names = [each for each, made in MUTANTS.items() if made.framework == "torch" and not has_regions(made("cpu"))]
+    context = multiprocessing.get_context("fork")
+    work = partial(find, cases=read(options.vectors))
+    with options.out.open("w") as out, context.Pool(options.jobs, maxtasksperchild=1) as pool:
+        found = []
+        for each in pool.imap_unordered(work, names):
+            found.append(each)
+            print(json.dumps(each), file=out, flush=True)
+    for by in ("arithmetic", "judge"):
+        print(f"{by}: {sum(each[by] is not None for each in found)} of {len(found)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
