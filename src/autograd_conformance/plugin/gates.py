@@ -49,7 +49,7 @@ def _waiting(config: pytest.Config) -> Waiting:
         return NOTHING_WAITS
     dtype = session.framework.drawable[0]
     store = Store(target, settings.name, settings.device, dtype, PASSED)
-    if PASSED in store.notes(lambda note: note.outcome == "fine"):
+    if not config.option.audit and PASSED in store.notes(lambda note: note.outcome == "fine"):
         return NOTHING_WAITS
     with stopping_on_full_disk():
         found = gate_run(settings.name, settings.device, dtype, settings.timeout, config.stash[LIMITS].gates_until())

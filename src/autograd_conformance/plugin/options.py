@@ -96,6 +96,12 @@ def add_options(parser: pytest.Parser) -> None:
         help="also show the claims of articles about autograd in report.md and in the terminal (default: only in "
         "records.jsonl)",
     )
+    group.addoption(
+        "--audit",
+        action="store_true",
+        help="run each op alone again, although an earlier run of the same version found it right (default: once for "
+        "each version of the framework, the adapter and the suite)",
+    )
     group.addoption("--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype of programs (default: both)")
     group.addoption(
         "--device",

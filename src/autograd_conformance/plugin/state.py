@@ -147,7 +147,8 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     but |= session.settings.skips.ops | ({*OPS} - {*needed})
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
-    kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES
+    anew = config.option.audit or limits.programs is not None
+    kept = NO_NOTES if anew else store.notes(session.framework.is_settled)
     is_ours = target is session.framework.target  # without the ops that the user skips, which the audit loads
     described = session.framework.description if is_ours else Description.of(target)
     every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but

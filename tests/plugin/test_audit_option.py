@@ -1,0 +1,40 @@
+"""The audit of one version runs once; `--audit` runs it again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+COUNTED = '''
+from pathlib import Path
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+
+class Counted(Torch):
+    """PyTorch, which notes each op that it applies."""
+
+    name = "counted"
+    marker = "{marker}"
+
+    def apply(self, op, args, attrs):
+        with Path("applied.txt").open("a") as file:
+            file.write(op + chr(10))
+        return super().apply(op, args, attrs)
+'''
+
+
+def _applied(folder: Path, *options: str) -> int:
+    """Returns the number of ops that the framework applied in a run of one test."""
+    (folder / "applied.txt").write_text("")
+    command = [sys.executable, "-m", "autograd_conformance.cli", "--framework=counted:Counted", "-n", "0"]
+    command += ["--hypothesis-seed=1", "-k", "test_op[sin]", *options]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return len((folder / "applied.txt").read_text().splitlines())
+
+
+def test_the_audit_is_kept_until_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(COUNTED.format(marker=tmp_path))  # no other state of the adapter is kept
+    first, second, third = _applied(tmp_path), _applied(tmp_path), _applied(tmp_path, "--audit")
+    assert second < first
+    assert third == first
