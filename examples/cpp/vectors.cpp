@@ -16,6 +16,9 @@ namespace {
 
 // How a tensor differs from the expected one; empty if it does not.
 std::string difference(const Json& got, const Json& want) {
+  if (got.is_null() && want.is_object() && want.value("may_be_missing", false)) {
+    return "";  // zeros
+  }
   if (got.is_null() || want.is_null()) {
     return got.is_null() == want.is_null() ? "" : got.is_null() ? "none in place of a tensor" : "a tensor in place of none";
   }

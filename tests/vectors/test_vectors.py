@@ -125,7 +125,7 @@ def test_a_missing_answer_is_no_pass(torch: InProcess, vectors: Path, tmp_path: 
     [
         ("a = leaf [1, 2]; b = dropout_mask a p=0.5 seed=1; backward b with [1, 1]", "random"),
         ("a = leaf [1, 2]; b = negative a; backward b with [1, 1]; backward b with [1, 1]", "several outcomes"),
-        ("a = leaf [1, 2]; b = multiply_scalar a scalar=0.0; backward b with [1, 1]", "zeros"),
+        ("a = leaf [1, 2]; b = multiply_scalar a scalar=0.0; backward b with [1, 1]; step a sgd lr=1", "zeros"),
     ],
 )
 def test_what_the_rules_leave_open_makes_no_vector(text: str, why: str, torch: Target):

@@ -30,14 +30,14 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, Tensor
-from autograd_conformance.programs.operands import grouped
+from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import slack
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound
-from autograd_conformance.reference.rounding.perturbation import EPSILON
+from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
+from autograd_conformance.reference.rounding.perturbation import EPSILON, PerturbedRun
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.state import HUGE, Judging
@@ -90,20 +90,29 @@ class _Expectations:
         """The right `.grad` of each value."""
         self.latest: dict[Ref, Gradient | None] = {}
         """The observed `.grad` of each value."""
+        self.runs: list[PerturbedRun] = []
+        """The perturbed runs of the program that bounds share."""
         self.stepped = False
         """Whether an optimizer has made a step."""
 
     def steps(self) -> Iterator[Expected]:
-        """Yields what each instruction has to do."""
+        """Yields the outcome of each instruction."""
         judging = self.judging
         last: tuple[TraceStep, dict[Ref, Number | None], dict[Ref, Number]] | None = None
         for traced in trace(self.program, self.observation, judging.reference, judging.tape, follows=judging.stateful):
+            self._forget_runs()
             if last:
                 yield self._after(*last)
             computed, fired = self._called(traced)
             last = traced, computed, fired
+        self._forget_runs()
         if last:
             yield self._after(*last)
+
+    def _forget_runs(self) -> None:
+        """Forgets the perturbed runs if the reference has recorded an instruction since."""
+        if self.judging.stateful:
+            self.runs = []
 
     def _called(self, traced: TraceStep) -> tuple[dict[Ref, Number | None], dict[Ref, Number]]:
         """Returns the numbers of a backward call that returns, which have to be computed before the reference records
@@ -118,8 +127,8 @@ class _Expectations:
                 raise Undetermined("it calls a hook several times, or without a gradient")
             fired[each.hook] = self._fired(call, each.hook, each.dtype, traced.observed.gradients)
         if isinstance(call, Grad):
-            results = zip(call.inputs, outcome.values, strict=True)
-            return {ref: self._result(call, ref, tensor) for ref, tensor in results}, fired
+            results = enumerate(zip(call.inputs, outcome.values, strict=True))
+            return {ref: self._result(traced.at, k, call, tensor) for k, (ref, tensor) in results}, fired
         reached = traced.expectation.traversal.must_accumulate
         return {ref: self._accumulated(call, ref, traced.observed.gradients.get(ref)) for ref in reached}, fired
 
@@ -127,27 +136,39 @@ class _Expectations:
         """Returns what a call contributes to the gradient of a value, and its bound."""
         edge = self.judging.reference.tape.edge(ref)
         exact = self.judging.reference.pullbacks.of(call).get(edge)
-        if exact is None or not np.any(exact):
-            raise Undetermined("a gradient of zeros may be missing")
+        if exact is None:
+            zeros = np.zeros(np.shape(self.judging.reference.values[ref]))
+            return zeros, zeros
         bound = gradient_bound(self.judging.reference, call, edge, self.judging.dtype)
-        return exact, bound.array(np.shape(exact))
+        return exact, self._shared(bound, exact)
 
-    def _result(self, call: Grad, ref: Ref, got: Tensor | None) -> Number | None:
+    def _result(self, at: int, k: int, call: Grad, got: Tensor | None) -> Number | None:
+        """Returns the gradient that a call has to return for its input `k`."""
+        ref = call.inputs[k]
         if self.judging.reference.pullbacks.of(call).get(self.judging.reference.tape.edge(ref)) is None:
             return None if got is None else Number(np.zeros(got.value.shape), np.zeros(got.value.shape), got.dtype)
-        if got is None:
-            raise Undetermined("a gradient of zeros may be missing")
-        return self._number(*self._contributed(call, ref), got.dtype)
+        exact, bound = self._contributed(call, ref)
+        if got is not None and (np.any(exact) or call.materialize_grads):
+            return self._number(exact, bound, got.dtype)
+        if any(Ref(at, k) in operands(step) for step in self.program.instructions[at + 1 :]):
+            raise Undetermined("it uses a gradient of zeros, in place of which there may be none")
+        return replace(self._number(exact, bound, self._dtype(ref)), may_be_missing=True)
 
     def _accumulated(self, call: Backward, ref: Ref, got: Gradient | None) -> Number:
+        """Returns the gradient that a value holds after a call."""
         exact, bound = self._contributed(call, ref)
         old = self.held.get(ref)
-        if got is None:
-            raise Undetermined("a gradient of zeros may be missing")
+        dtype = self._dtype(ref) if got is None else got.dtype
+        zeros = not np.any(exact) and (old is None or old.may_be_missing)
         if old is not None:
             exact = old.value + exact
-            bound = old.bound + bound + 2 * self._epsilon(got.dtype) * (np.abs(old.value) + np.abs(exact))
-        return self._number(exact, bound, got.dtype)
+            bound = old.bound + bound + 2 * self._epsilon(dtype) * (np.abs(old.value) + np.abs(exact))
+        return replace(self._number(exact, bound, dtype), may_be_missing=zeros)
+
+    def _dtype(self, ref: Ref) -> str:
+        """Returns the name of the dtype that a value has, and so its gradient."""
+        known = self.values.get(ref)
+        return self.judging.dtype if known is None else known.dtype
 
     def _fired(
         self, call: BackwardCall, handle: Ref, dtype: str | None, gradients: Mapping[Ref, Gradient | None]
@@ -159,7 +180,7 @@ class _Expectations:
             return self._accumulated(call, hook.target, gradients.get(hook.target))
         edge = reference.tape.edge(hook.target)
         bound = gradient_bound(reference, call, edge, self.judging.dtype, until=handle)
-        return self._number(bound.exact, bound.array(np.shape(bound.exact)), dtype or self.judging.dtype)
+        return self._number(bound.exact, self._shared(bound, bound.exact), dtype or self.judging.dtype)
 
     # -- after an instruction ------------------------------------------------------------------------------------------
 
@@ -170,10 +191,7 @@ class _Expectations:
         returns = raises = None
         match observed.outcome:
             case Returned(tensors):
-                returns = tuple(
-                    None if tensor is None else self._made(traced, k, tensor, computed)
-                    for k, tensor in enumerate(tensors)
-                )
+                returns = tuple(self._returned(traced, k, tensor, computed) for k, tensor in enumerate(tensors))
             case Raised(kind):
                 raises = next(iter(traced.expectation.raises)) if len(traced.expectation.raises) == 1 else kind
         self.stepped |= isinstance(traced.step, Step)
@@ -182,6 +200,13 @@ class _Expectations:
         self.latest.update(observed.gradients)
         self.seen.update({ref: tensor.value for ref, tensor in observed.values.items()})
         return Expected(returns, raises, gradients, values, fired)
+
+    def _returned(
+        self, traced: TraceStep, k: int, tensor: Tensor | None, computed: dict[Ref, Number | None]
+    ) -> Number | None:
+        if tensor is None:
+            return computed[traced.step.inputs[k]] if isinstance(traced.step, Grad) else None
+        return self._made(traced, k, tensor, computed)
 
     def _made(self, traced: TraceStep, k: int, tensor: Tensor, computed: dict[Ref, Number | None]) -> Number:
         """Returns the number that a result must be: of an op, of a call for gradients, or a leaf after a step."""
@@ -195,12 +220,12 @@ class _Expectations:
                 number = found
             case ReadGrad(leaf):
                 held = self.held.get(leaf)
-                if held is None:
-                    raise Undetermined("it reads a gradient that a leaf does not hold")
+                if held is None or held.may_be_missing:
+                    raise Undetermined("it reads a gradient that may be missing")
                 number = Number(held.value, held.bound, tensor.dtype)
             case _:
                 exact = self.judging.reference.values[ref]
-                bound = forward_bound(self.judging.reference, ref, self.judging.dtype).array(np.shape(exact))
+                bound = self._shared(forward_bound(self.judging.reference, ref, self.judging.dtype), exact)
                 flag = tensor.requires_grad if isinstance(step, Leaf | Apply | Detach) else None
                 number = self._number(
                     exact, np.zeros_like(bound) if isinstance(step, Leaf) else bound, tensor.dtype, flag
@@ -226,23 +251,28 @@ class _Expectations:
         if not isinstance(step, InPlace):
             raise Undetermined("an instruction other than a write or a step changes a value")
         written = forward_bound(self.judging.reference, self.judging.reference.writes.latest, self.judging.dtype)
-        return self._number(exact, written.array(np.shape(exact)), tensor.dtype)
+        return self._number(exact, self._shared(written, exact), tensor.dtype)
 
     def _gradient(
         self, traced: TraceStep, ref: Ref, got: Gradient | None, computed: dict[Ref, Number | None]
     ) -> Number | None:
         """Returns the gradient that a value must hold after an instruction; None if it must hold none."""
-        if got is None:
-            return None
         step, old = traced.step, self.held.get(ref)
         if isinstance(step, Backward) and ref in computed:
             return computed[ref]
+        if isinstance(step, Step | Clip) and ref in step.leaves and old is not None and old.may_be_missing:
+            raise Undetermined("it uses a gradient of zeros, in place of which there may be none")
+        if got is None:
+            cleared = isinstance(step, ZeroGrad) and step.set_to_none and ref in step.leaves
+            assigned = isinstance(step, AssignGrad) and step.leaf == ref
+            return old if old is not None and old.may_be_missing and not (cleared or assigned) else None
         last = self.latest.get(ref)
         if last is not None and old is not None and is_equal(last.value, got.value) and last.dtype == got.dtype:
             return old
         match step:
             case ZeroGrad() if ref in step.leaves and not got.value.any():
-                return Number(np.zeros(got.value.shape), np.zeros(got.value.shape), got.dtype)
+                zeros = np.zeros(got.value.shape)
+                return Number(zeros, zeros, got.dtype, may_be_missing=old is not None and old.may_be_missing)
             case AssignGrad(leaf, given) if leaf == ref and given is not None:
                 return Number(self.values[given].value, self.values[given].bound, got.dtype)
             case Clip() if ref in step.leaves and old is not None:
@@ -250,6 +280,13 @@ class _Expectations:
                 return self._number(got.value.astype(np.float64), bound, got.dtype)
             case _:
                 raise Undetermined("a gradient changes in a way that no vector describes")
+
+    def _shared(self, bound: Bound, exact: np.ndarray) -> np.ndarray:
+        """Returns a bound for each element, from the runs that all bounds share as long as the reference is the
+        same.
+        """
+        bound.shared = self.runs
+        return bound.array(np.shape(exact))
 
     def _number(self, exact: np.ndarray, bound: np.ndarray, dtype: str, flag: bool | None = None) -> Number:
         """Returns a number; raises `Undetermined` if it is too large to be compared, infinite or NaN."""

@@ -28,6 +28,8 @@ class Number:
     """Name of the dtype that the array must have."""
     requires_grad: bool | None = None
     """Whether the array must require grad; None if the rules leave it open."""
+    may_be_missing: bool = False
+    """Whether the array is a gradient of zeros, in place of which there may be none."""
 
     def to_json(self) -> dict[str, Json]:
         """Returns the number as plain JSON: `shape`, `dtype`, `data` and `bound`, flat and row-major."""
@@ -37,7 +39,8 @@ class Number:
             "data": self.value.ravel().tolist(),
             "bound": [_rounded_up(each) for each in self.bound.ravel().tolist()],
         }
-        return form if self.requires_grad is None else form | {"requires_grad": self.requires_grad}
+        form |= {} if self.requires_grad is None else {"requires_grad": self.requires_grad}
+        return form | {"may_be_missing": True} if self.may_be_missing else form
 
 
 @dataclass(frozen=True, slots=True)

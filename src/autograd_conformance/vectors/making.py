@@ -19,17 +19,23 @@ from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import computation
 from autograd_conformance.programs.formats.parser import parse
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import BackwardCall, Program
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.stages import NUMBER, stage_of
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.crossing import supported_part
 from autograd_conformance.vectors.expectations import Undetermined, expectations
+from autograd_conformance.vectors.expected import Expected
 from autograd_conformance.vectors.vector import Vector
 
 EACH = 20
 """Number of vectors of one op alone, if nobody says otherwise."""
+
+NOTHING = Program((), ())
+
+LONGEST = 60
+"""Largest number of instructions of a vector. Longer programs are about memory, which no vector can show."""
 
 INCIDENTAL = {
     slugs.ACCUMULATION_FIRST, slugs.ACCUMULATION_UNREACHED, slugs.ERRORS_LEGAL_RETURNS, slugs.GRADIENTS_REQUIRES_GRAD,
@@ -51,18 +57,18 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = le
     made = set[Program]()
     with alphabet.using(alphabet_of(claimed, claimed.dtypes)):
         for drawn in _programs(claimed, each):
-            if drawn is None or drawn in made or unsupported_by(drawn, claimed):
+            if drawn is None or len(drawn) > LONGEST or drawn in made or unsupported_by(drawn, claimed):
                 continue
             made.add(drawn)
-            try:
-                expected, rules = expectations(drawn, observer.observe(drawn), claimed)
-            except Undetermined:
+            program, expected, rules = _determined(drawn, observer, claimed)
+            if program in made and program != drawn:
                 continue
+            made.add(program)
             number, own = _level(rules, claimed)
             if own and number <= level:
                 rule = min(own, key=lambda slug: (counts[slug], slug))
                 counts[rule] += 1
-                yield Vector(drawn, rule, tuple(rules), number, expected)
+                yield Vector(program, rule, tuple(rules), number, expected)
 
 
 def _programs(claimed: Target, each: int) -> Iterator[Program | None]:
@@ -75,6 +81,30 @@ def _programs(claimed: Target, each: int) -> Iterator[Program | None]:
     yield from (parse(smallest.text, VOCABULARY) for smallest in SMALLEST.values())
     for at in range(len(recorded().lines)):
         yield supported_part(recorded().program(at))
+
+
+Determined = tuple[Program, tuple[Expected, ...], list[Slug]]
+"""A program, the outcome of each instruction, and the rules that the program puts to the test."""
+
+
+def _determined(program: Program, observer: Target, claimed: Target) -> Determined:
+    """Returns the first instructions of a program, as many as the rules determine, with their outcomes and the rules
+    that they put to the test; no instructions if there is no call among them.
+    """
+    try:
+        return program, *expectations(program, observer.observe(program), claimed)
+    except Undetermined:
+        pass
+    nothing: Determined = NOTHING, (), []
+    found, open_from = nothing, len(program)
+    while open_from - len(found[0]) > 1:
+        middle = (len(found[0]) + open_from) // 2
+        first = Program(program.instructions[:middle], program.modes[:middle])
+        try:
+            found = first, *expectations(first, observer.observe(first), claimed)
+        except Undetermined:
+            open_from = middle
+    return found if any(isinstance(step, BackwardCall) for step in found[0]) else nothing
 
 
 def _level(rules: Iterable[Slug], claimed: Target) -> tuple[int, list[Slug]]:

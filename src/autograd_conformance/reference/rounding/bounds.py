@@ -22,7 +22,7 @@ from autograd_conformance.programs.language import Apply, BackwardCall, Leaf, Pr
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge, pull
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.rounding.perturbation import EPSILON, STEP, PerturbedRun, dtypes_of
+from autograd_conformance.reference.rounding.perturbation import EPSILON, STEP, Dtypes, PerturbedRun, dtypes_of
 from autograd_conformance.reference.staging.derivatives import Array
 
 SAMPLES = 12
@@ -75,6 +75,10 @@ class Bound:
     its forward pass, for the run so far with the most."""
     runs: int = 0
     """Number of perturbed runs so far."""
+    shared: list[PerturbedRun] | None = None
+    """Perturbed runs of the same reference that several bounds use, to which this one adds those that are missing; None
+    if this bound makes its own.
+    """
 
     def allows(self, distance: Array, beside: Array | float = 0.0) -> bool:
         """Whether rounding explains a distance from the exact number; `beside` is added to the bound.
@@ -99,14 +103,22 @@ class Bound:
             return np.zeros(())
         dtypes = dtypes_of(self.reference, self.narrow)
         while self.runs < runs:
-            run = PerturbedRun(self.reference, self.runs, dtypes, self.narrow)
-            self.roundings = max(self.roundings, 2 * run.roundings)
+            run = self._run(dtypes)
+            self.roundings = max(self.roundings, 2 * run.forward_roundings)
             self.squares = self.squares + (self.measure(run) - self.exact) ** 2
             self.runs += 1
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
         own = dtypes.get(self.edge, self.narrow)
         factor = 2 * FACTOR if "float64" in (self.narrow, own) else FACTOR  # the reference itself computes in float64
         return factor * (EPSILON[self.narrow] * spread + EPSILON[own] * np.abs(self.exact)) + TINY[self.narrow]
+
+    def _run(self, dtypes: Dtypes) -> PerturbedRun:
+        if self.shared is not None and self.runs < len(self.shared):
+            return self.shared[self.runs]
+        run = PerturbedRun(self.reference, self.runs, dtypes, self.narrow)
+        if self.shared is not None:
+            self.shared.append(run)
+        return run
 
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:

@@ -72,6 +72,8 @@ class PerturbedRun:
             self._compute(entry)
         sources = {ref: self._origin(source) for ref, source in self._detached.items()}
         self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})
+        self.forward_roundings = self.roundings
+        """Number of array elements perturbed in the forward pass."""
 
     def vjp(self, entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         """Computes the gradients of the operands of one recorded op, with perturbed operands, cotangents and

@@ -1,0 +1,54 @@
+"""Adapter for JAX in forward mode: https://docs.jax.dev/en/latest/_autosummary/jax.jvp.html."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+
+from autograd_conformance.adapters.jax.adapter import Jax
+from autograd_conformance.programs.capabilities import Capability
+
+
+def by_jvp(function: Callable, inputs: tuple, cotangents: tuple) -> tuple:
+    """Returns the gradients of the inputs, as the pullback of `jax.vjp` does, by one `jax.jvp` for each element of each
+    input.
+    """
+
+    def gradient(k: int) -> jax.Array:
+        x, zeros = inputs[k], [jnp.zeros_like(each) for each in inputs]
+        elements = []
+        for unit in jnp.eye(x.size, dtype=x.dtype):
+            tangents = (*zeros[:k], unit.reshape(x.shape), *zeros[k + 1 :])
+            pushed = jax.jvp(function, inputs, tangents)[1]
+            elements.append(sum(jnp.sum(c * t) for c, t in zip(cotangents, pushed)))
+        return jnp.stack(elements).astype(x.dtype).reshape(x.shape) if elements else jnp.zeros_like(x)
+
+    return tuple(gradient(k) for k in range(len(inputs)))
+
+
+class JaxJvp(Jax):
+    """JAX with gradients from `jax.jvp`, one derivative for each element of each input, multiplied by the
+    cotangents.
+    """
+
+    name = "jax-jvp"
+    capabilities = Jax.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
+    """First order only: a third derivative of n elements would take n³ calls. `jax.jvp` gets no cotangents."""
+    dialect = replace(
+        Jax.dialect,
+        prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
+        vjp="by_jvp({function}, ({inputs},), {cotangent})",
+    )
+
+    @staticmethod
+    def pullback(
+        function: Callable[..., tuple[jax.Array, ...]],
+        values: tuple[jax.Array, ...],
+        cotangents: tuple[jax.Array, ...],
+    ) -> tuple[jax.Array, ...]:
+        """Computes the gradients of all inputs in forward mode."""
+        return by_jvp(function, values, cotangents)
