@@ -23,7 +23,7 @@ from tests.plugin.test_cli import run
 SOUND = [
     "torch", "torch-func", "torch-jvp", "torch-jacfwd", "torch-vmap", "torch-jacrev", "torch-batched",
     "torch-dispatch-mode", "torch-subclass", "torch-checkpoint", "torch-compile-inductor", "autograd", "autograd-jvp",
-    "jax", "jax-jit", "mygrad",
+    "jax", "jax-jit", "jax-jvp", "mygrad",
     "examples.tiny_adapter:Tiny", "examples.micrograd_adapter:Micrograd",
     "torch-like:tests.frameworks.torchlike.partial",
 ]  # fmt: skip
