@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.frameworks.adapter import has_regions
+from autograd_conformance.frameworks.running.regions import has_regions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats import codec, observation_codec
