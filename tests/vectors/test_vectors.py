@@ -24,7 +24,7 @@ from autograd_conformance.vectors.command import main
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.vector import id_of
 from evaluation.mutants import MUTANTS
-from tests.vectors.runner import first_wrong
+from evaluation.vectors.arithmetic import first_wrong
 
 OPS = "sin,multiply,sum,relu,exp"
 

@@ -18,6 +18,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import computation
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import BackwardCall, Program
 from autograd_conformance.programs.slugs import Slug
@@ -31,6 +32,9 @@ from autograd_conformance.vectors.vector import Vector
 
 EACH = 20
 """Number of vectors of one op alone, if nobody says otherwise."""
+
+FIRST_RECORDED = 3
+"""The lowest level for which recorded programs are tried: hardly one has only first gradients."""
 
 NOTHING = Program((), ())
 
@@ -56,7 +60,7 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = le
     counts = Counter[Slug]()
     made = set[Program]()
     with alphabet.using(alphabet_of(claimed, claimed.dtypes)):
-        for drawn in _programs(claimed, each):
+        for drawn in _programs(claimed, each, recorded().lines if level >= FIRST_RECORDED else ()):
             if drawn is None or len(drawn) > LONGEST or drawn in made or unsupported_by(drawn, claimed):
                 continue
             made.add(drawn)
@@ -71,7 +75,7 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = le
                 yield Vector(program, rule, tuple(rules), number, expected)
 
 
-def _programs(claimed: Target, each: int) -> Iterator[Program | None]:
+def _programs(claimed: Target, each: int, lines: Iterable[str]) -> Iterator[Program | None]:
     twice = Capability.CREATE_GRAPH in claimed.capabilities
     for op in alphabet.current().ops:
         higher = curvatures(op, claimed.dtypes) if twice else ()
@@ -79,8 +83,7 @@ def _programs(claimed: Target, each: int) -> Iterator[Program | None]:
         yield from map(computation, alone[:1])
         yield from alone
     yield from (parse(smallest.text, VOCABULARY) for smallest in SMALLEST.values())
-    for at in range(len(recorded().lines)):
-        yield supported_part(recorded().program(at))
+    yield from (supported_part(codec.loads(line, VOCABULARY)) for line in lines)
 
 
 Determined = tuple[Program, tuple[Expected, ...], list[Slug]]

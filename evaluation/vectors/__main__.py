@@ -1,5 +1,5 @@
-"""`python -m evaluation.mutants.vectors VECTORS OUT`: answers vectors with each mutant of eager PyTorch, and writes a
-line of JSON for each mutant: whether arithmetic alone and the judge find it.
+"""`python -m evaluation.vectors VECTORS OUT`: answers vectors with each mutant of eager PyTorch, and writes a
+line of JSON for each mutant: whether arithmetic alone and the judge find it. Mutants that OUT has are left out.
 
 Each mutant runs in a forked process, since some leave PyTorch changed.
 """
@@ -10,6 +10,7 @@ import argparse
 import gzip
 import json
 import multiprocessing
+import random
 import sys
 import warnings
 from functools import partial
@@ -24,7 +25,10 @@ from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.language import Program
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.kill import TORCH
-from tests.vectors.runner import first_wrong
+from evaluation.vectors.arithmetic import first_wrong
+
+FIRST_GRADIENTS = 2
+"""The level of the vectors of single ops."""
 
 Json = Any
 
@@ -38,10 +42,10 @@ class Case(NamedTuple):
 
 
 def read(path: Path) -> list[Case]:
-    """Reads a file of vectors."""
+    """Reads a file of vectors. Those of single ops, which are most and alike, come last."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    forms = map(json.loads, text.splitlines()[1:])
+    forms = sorted(map(json.loads, text.splitlines()[1:]), key=lambda form: form["level"] <= FIRST_GRADIENTS)
     return [Case(each["rule"], codec.from_json(each["program"], VOCABULARY), each["expected"]) for each in forms]
 
 
@@ -67,17 +71,19 @@ def find(name: str, cases: list[Case]) -> dict[str, Json]:
 
 def main() -> int:
     """Runs the command."""
-    parser = argparse.ArgumentParser(prog="python -m evaluation.mutants.vectors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m evaluation.vectors", description=__doc__)
     parser.add_argument("vectors", type=Path, metavar="VECTORS")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
     options = parser.parse_args()
     names = [each for each, made in MUTANTS.items() if made.framework == "torch" and not has_regions(made("cpu"))]
+    random.Random(0).shuffle(names)  # a part of them is a sample
+    found = list(map(json.loads, options.out.read_text().splitlines())) if options.out.exists() else []
+    left = [name for name in names if name not in {each["mutant"] for each in found}]
     context = multiprocessing.get_context("fork")
     work = partial(find, cases=read(options.vectors))
-    with options.out.open("w") as out, context.Pool(options.jobs, maxtasksperchild=1) as pool:
-        found = []
-        for each in pool.imap_unordered(work, names):
+    with options.out.open("a") as out, context.Pool(options.jobs, maxtasksperchild=1) as pool:
+        for each in pool.imap_unordered(work, left):
             found.append(each)
             print(json.dumps(each), file=out, flush=True)
     for by in ("arithmetic", "judge"):
