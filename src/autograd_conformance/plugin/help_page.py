@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "show, compare and publish the record files of runs",
     "campaign": "run a plan of many runs, on one machine or several",
     "bisect": "find the version of a framework in which a violation began",
+    "vectors": "write programs with the expected numbers, for runners in any language, or judge their answers",
 }
 """The commands, each with its purpose."""
 

@@ -23,11 +23,11 @@ from autograd_conformance.reporting.command import Parser
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.rules.stages import STAGES
 from autograd_conformance.vectors import file, making
 from autograd_conformance.vectors.checking import PAGE, answers_in, check
 from autograd_conformance.vectors.claims import Answers, handshake_of, target_of
 from autograd_conformance.vectors.file import UnusableFile
+from autograd_conformance.vectors.vector import LEVELS
 
 OBSERVER = "torch"
 """The framework that shows which outcome the rules require; its known differences make no vectors."""
@@ -64,13 +64,27 @@ def _parser(program: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("make", help="write programs with the expected numbers (the command if none is named)")
     make.add_argument("out", type=Path, metavar="OUT", help="the file for the vectors; .gz: compressed")
-    make.add_argument("--claims", type=Path, metavar="FILE", help="what your framework claims, as a handshake's JSON")
-    for name, known in (("ops", APPLIED), ("capabilities", Capability.__members__), ("dtypes", DTYPES)):
-        make.add_argument(f"--{name}", type=_listed(name, known), metavar="NAMES", help=f"these {name} only, a,b,c")
     make.add_argument(
-        "--level", type=int, choices=range(1, len(STAGES)), default=len(STAGES) - 1, help="the highest level"
+        "--claims", type=Path, metavar="FILE", help="the claims of your framework, as the handshake of docs/protocol.md"
     )
-    make.add_argument("--each", type=int, default=making.EACH, metavar="N", help="vectors for one op alone")
+    for name, known in (("ops", APPLIED), ("capabilities", Capability.__members__), ("dtypes", DTYPES)):
+        make.add_argument(
+            f"--{name}", type=_listed(name, known), metavar="NAMES", help=f"use only these {name}, as in one,two"
+        )
+    make.add_argument(
+        "--level",
+        type=int,
+        choices=range(1, LEVELS + 1),
+        default=LEVELS,
+        help=f"leave out higher levels (default: {LEVELS}); docs/vectors.md lists them",
+    )
+    make.add_argument(
+        "--each",
+        type=int,
+        default=making.EACH,
+        metavar="N",
+        help=f"number of vectors for each op alone (default: {making.EACH})",
+    )
     make.set_defaults(run=_make)
     judge = commands.add_parser("check", help="judge a file of answers, and write the report of a run")
     judge.add_argument("answers", type=Path, metavar="ANSWERS", help="the file of answers")

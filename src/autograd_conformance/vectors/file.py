@@ -14,7 +14,7 @@ from typing import Any
 from autograd_conformance.package.sources import SUITE_VERSION
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.stages import STAGES
-from autograd_conformance.vectors.vector import Question, Vector
+from autograd_conformance.vectors.vector import LEVELS, Question, Vector
 
 VERSION = 1
 """The version of the format."""
@@ -36,7 +36,7 @@ def write(path: Path, vectors: Iterable[Vector], claims: Json) -> int:
         "suite": SUITE_VERSION,
         "count": len(lines),
         "sha256": _digest(lines),
-        "levels": [stage.name for stage in STAGES],
+        "levels": [stage.name for stage in STAGES[:LEVELS]],
         "claims": claims,
     }
     data = "\n".join([json.dumps(about), *lines, ""]).encode()

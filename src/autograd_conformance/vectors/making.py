@@ -28,7 +28,7 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.crossing import supported_part
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.expected import Expected
-from autograd_conformance.vectors.vector import Vector
+from autograd_conformance.vectors.vector import LEVELS, Vector
 
 EACH = 20
 """Number of vectors of one op alone, if nobody says otherwise."""
@@ -53,7 +53,7 @@ compares numbers.
 """
 
 
-def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = len(NUMBER)) -> Iterator[Vector]:
+def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = LEVELS) -> Iterator[Vector]:
     """Yields the vectors of a framework that claims what `claimed` does, with outcomes that `observer`, a framework
     that follows the rules, shows: at most `each` for one op alone, and those of the levels up to `level`.
     """

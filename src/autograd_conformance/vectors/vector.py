@@ -10,9 +10,13 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
+from autograd_conformance.rules.stages import NUMBER
 from autograd_conformance.vectors.expected import Expected
 
 Json = Any
+
+LEVELS = NUMBER["optimizers and networks"] + 1
+"""The highest level: the number of the last stage before that of sequences, which are about all stages."""
 
 
 def id_of(program: Program) -> str:
