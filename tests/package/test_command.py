@@ -125,8 +125,8 @@ def test_help_begins_with_the_commands_and_the_options_of_the_suite(tmp_path: Pa
     shown = started(tmp_path, "--help")
     lines = shown.stdout.splitlines()
     assert (shown.returncode, lines[0]) == (0, "usage: autograd-conformance [options] [suites/test_FILE.py ...]")
-    words = {command.REPORT, command.CAMPAIGN, command.BISECT, *command.AUTHORING}
-    assert {line.split()[0] for line in lines[6:12]} == words == {*COMMANDS}
+    words = {command.REPORT, command.CAMPAIGN, command.BISECT, command.VECTORS, *command.AUTHORING}
+    assert {line.split()[0] for line in lines[6:13]} == words == {*COMMANDS}
     ours = lines.index("options of a run:")
     theirs = next(at for at, line in enumerate(lines) if line.startswith("Options of pytest"))
     for option in VALUED:
