@@ -1,14 +1,16 @@
-"""Makes vectors: programs of single ops, the smallest program of each capability, and recorded programs, as far as the
-framework supports them.
+"""Makes vectors: the suite's fixed programs of each op, write, optimizer and way to fail, the smallest program of each
+capability, the corpus, and recorded programs, as far as the framework supports them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
 
+from autograd_conformance.checking.audit import corners, failures, optimizer_steps, uses
 from autograd_conformance.checking.audit.programs import curvatures, programs
+from autograd_conformance.checking.corpus import corpus
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
@@ -26,12 +28,16 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.stages import NUMBER, stage_of
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.crossing import supported_part
+from autograd_conformance.strategies.write_pairs import some_pairs
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.expected import Expected
 from autograd_conformance.vectors.vector import LEVELS, Vector
 
 EACH = 20
 """Number of vectors of one op alone, if nobody says otherwise."""
+
+WRITTEN = 6
+"""Largest number of programs of one op that change an operand or a result in place."""
 
 FIRST_RECORDED = 3
 """The lowest level for which recorded programs are tried: hardly one has only first gradients."""
@@ -76,14 +82,45 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = LE
 
 
 def _programs(claimed: Target, each: int, lines: Iterable[str]) -> Iterator[Program | None]:
-    twice = Capability.CREATE_GRAPH in claimed.capabilities
     for op in alphabet.current().ops:
-        higher = curvatures(op, claimed.dtypes) if twice else ()
-        alone = list(islice(chain(programs(op, claimed.dtypes), higher), each))
+        alone = list(islice(_of_op(op, claimed), each))
         yield from map(computation, alone[:1])
         yield from alone
     yield from (parse(smallest.text, VOCABULARY) for smallest in SMALLEST.values())
+    yield from (each.program for each in corpus())
+    yield from _of_actions(claimed)
     yield from (supported_part(codec.loads(line, VOCABULARY)) for line in lines)
+
+
+def _of_op(op: str, claimed: Target) -> Iterator[Program]:
+    """Yields the fixed programs of an op: one of each kind, then another of each kind, and so on."""
+    can, dtypes = alphabet.current().can, claimed.dtypes
+    kinds = [
+        programs(op, dtypes),
+        uses.programs(op, dtypes),
+        curvatures(op, dtypes) if can(Capability.CREATE_GRAPH) else iter(()),
+        corners.programs(op, dtypes),
+        _written_around(op, dtypes) if can(Capability.WRITES) and can(Capability.IMPERATIVE) else iter(()),
+    ]
+    return (program for several in zip_longest(*kinds) for program in several if program is not None)
+
+
+def _written_around(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """Yields programs that change an operand or a result of an op in place, before or after a call."""
+    return (sample.program(value, way, time) for sample, value, way, time in some_pairs(op, dtypes, WRITTEN))
+
+
+def _of_actions(claimed: Target) -> Iterator[Program]:
+    """Yields the fixed programs of each in-place op, of each optimizer and of each way to fail."""
+    if Capability.CREATE_GRAPH in claimed.capabilities and Capability.WRITES in claimed.capabilities:
+        for write in claimed.writes:
+            yield from corners.written_curvatures(write, claimed.dtypes)
+    if Capability.OPTIMIZERS in claimed.capabilities:
+        for name in claimed.optimizers:
+            yield from optimizer_steps.programs(name, claimed.dtypes)
+    if Capability.IMPERATIVE in claimed.capabilities:
+        for way in failures.WAYS:
+            yield from failures.programs(way, claimed.dtypes[0])
 
 
 Determined = tuple[Program, tuple[Expected, ...], list[Slug]]
