@@ -7,7 +7,6 @@ Each mutant runs in a forked process, since some leave PyTorch changed.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import multiprocessing
 import random
@@ -23,6 +22,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.language import Program
+from autograd_conformance.vectors.file import lines_of
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.kill import TORCH
 from evaluation.vectors.arithmetic import first_wrong
@@ -34,19 +34,16 @@ Json = Any
 
 
 class Case(NamedTuple):
-    """A vector: its rule, its program, and what it expects."""
+    """A vector: its program, and the outcome that it expects of each instruction."""
 
-    rule: str
     program: Program
     expected: list[Json]
 
 
 def read(path: Path) -> list[Case]:
     """Reads a file of vectors. Those of single ops, which are most and alike, come last."""
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    forms = sorted(map(json.loads, text.splitlines()[1:]), key=lambda form: form["level"] <= FIRST_GRADIENTS)
-    return [Case(each["rule"], codec.from_json(each["program"], VOCABULARY), each["expected"]) for each in forms]
+    forms = sorted(map(json.loads, lines_of(path)[1:]), key=lambda form: form["level"] <= FIRST_GRADIENTS)
+    return [Case(codec.from_json(each["program"], VOCABULARY), each["expected"]) for each in forms]
 
 
 def find(name: str, cases: list[Case]) -> dict[str, Json]:

@@ -80,8 +80,8 @@ std::string wrong(const Json& seen, const Json& want) {
       return found;
     }
   }
-  const auto calls = called(seen.value("fired", Json::array())), expected = want.value("fired", none);
-  if (calls.size() != expected.size()) {
+  const auto fired = seen.value("fired", Json::array()), calls = called(fired), expected = want.value("fired", none);
+  if (fired.size() != expected.size()) {
     return "another number of hooks was called";
   }
   for (const auto& [hook, gradient] : expected.items()) {

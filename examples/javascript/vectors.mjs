@@ -17,7 +17,8 @@ function difference(got, want) {
   if (!got || !want) return !got === !want ? undefined : `${got ? 'a tensor' : 'none'} in place of ${want ? 'a tensor' : 'none'}`;
   if (String(got.shape) !== String(want.shape)) return `shape (${got.shape}) in place of (${want.shape})`;
   if (got.dtype !== want.dtype) return `${got.dtype} in place of ${want.dtype}`;
-  if ((got.requires_grad ?? want.requires_grad) !== want.requires_grad) return `requires_grad is ${got.requires_grad}`;
+  const flags = [got.requires_grad, want.requires_grad];
+  if (!flags.includes(undefined) && flags[0] !== flags[1]) return `requires_grad is ${got.requires_grad}`;
   const at = got.data.findIndex((x, k) => !(Math.abs(number(x) - want.data[k]) <= want.bound[k]));
   return at < 0 ? undefined : `${got.data[at]} in place of ${want.data[at]}, which may be off by ${want.bound[at]}`;
 }
@@ -37,7 +38,7 @@ function wrong(seen, want) {
   if (!seen.returned) return `it ${done(seen)}; expected: it returns`;
   const results = want.returned.map((each, k) => difference(seen.returned[k], each)).find(Boolean);
   const calls = Object.fromEntries((seen.fired ?? []).map(({hook, gradient}) => [hook, gradient]));
-  const hooks = String(Object.keys(calls).sort()) === String(Object.keys(want.fired ?? {}).sort()) ? undefined : 'other hooks were called';
+  const hooks = String((seen.fired ?? []).map(({hook}) => hook).sort()) === String(Object.keys(want.fired ?? {}).sort()) ? undefined : 'other hooks were called, or one twice';
   return results ?? firstOf(seen.gradients, want.gradients) ?? firstOf(seen.values, want.values) ?? hooks ?? firstOf(calls, want.fired);
 }
 

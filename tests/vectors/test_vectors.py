@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,24 @@ from typing import Any
 import pytest
 
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.interactions.recorded import Recorded, recorded
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.package.places import ROOT
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.formats.parser import parse
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.stream import load
+from autograd_conformance.rules.stages import STAGES
 from autograd_conformance.vectors import making
 from autograd_conformance.vectors.command import main
 from autograd_conformance.vectors.expectations import Undetermined, expectations
-from autograd_conformance.vectors.vector import id_of
+from autograd_conformance.vectors.vector import LEVELS, id_of
 from evaluation.mutants import MUTANTS
-from evaluation.vectors.arithmetic import first_wrong
+from evaluation.vectors.arithmetic import first_wrong, wrong
 
 OPS = "sin,multiply,sum,relu,exp"
 
@@ -134,6 +139,28 @@ def test_what_the_rules_leave_open_makes_no_vector(text: str, why: str, torch: T
         expectations(program, torch.observe(program), torch)
 
 
+def test_a_gradient_of_zeros_may_be_missing(torch: Target):
+    program = parse("a = leaf [1, 2]; b = multiply_scalar a scalar=0.0; backward b with [1, 1]", VOCABULARY)
+    *_, call = (each.to_json() for each in expectations(program, torch.observe(program), torch)[0])
+    zeros = call["gradients"]["%0"]
+    assert zeros["data"] == [0, 0] and zeros["may_be_missing"] is True
+    assert wrong({"returned": [], "gradients": {"%0": None}}, call) is None
+    assert wrong({"returned": [], "gradients": {"%0": zeros | {"data": [0, 1]}}}, call)
+
+
+def test_the_page_shows_a_real_vector_and_all_levels(torch: Target):
+    page = (ROOT / "docs" / "vectors.md").read_text()
+    claims, shown = (json.loads(block.split("```")[0]) for block in page.split("```json")[1:])
+    assert protocol.handshake(json.dumps(claims).encode()).name == "mine"
+    program = codec.from_json(shown["program"], VOCABULARY)
+    expected, rules = expectations(program, torch.observe(program), torch)
+    assert shown["expected"] == [each.to_json() for each in expected]
+    assert {*shown["rules"]} <= {*rules}
+    assert (shown["id"], shown["text"]) == (id_of(program), render(program))
+    levels = [(str(number), stage.name) for number, stage in enumerate(STAGES[:LEVELS], 1)]
+    assert re.findall(r"^\| (\d+) \| ([^|]+) \|", page, re.MULTILINE) == levels
+
+
 # -- files that cannot be used
 
 
@@ -163,8 +190,8 @@ def test_a_damaged_file_is_one_message(change: str, vectors: Path, tmp_path: Pat
     answers.write_text("{}\n")
     report = tmp_path / "report"
     assert main(["check", str(answers), f"--vectors={path}", f"--report={report}"]) == Exit.INTERNAL
-    told = capsys.readouterr()
-    assert told.err.startswith("vectors: ") and len(told.err.splitlines()) == 1 and not told.out
+    printed = capsys.readouterr()
+    assert printed.err.startswith("vectors: ") and len(printed.err.splitlines()) == 1 and not printed.out
     assert not report.exists()
 
 

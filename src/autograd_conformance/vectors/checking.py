@@ -14,19 +14,21 @@ from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.checking.session import FrameworkUnderTest, Session, Settings
 from autograd_conformance.checking.session.process_state import ProcessState
-from autograd_conformance.checking.session.records import header, now, rule_records
+from autograd_conformance.checking.session.records import header, known_record, now, rule_records
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures import advisory
 from autograd_conformance.failures.record import unexplained
+from autograd_conformance.frameworks.remote import protocol
+from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.protocol import MalformedReply
-from autograd_conformance.known_differences import Known
 from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
+from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.prose import counted
-from autograd_conformance.reporting.records.records import Footer, KnownRecord, Report, Result
-from autograd_conformance.vectors.claims import Answers, handshake_of, target_of
+from autograd_conformance.reporting.records.records import Footer, Report, Result
+from autograd_conformance.vectors.claims import Answers
 from autograd_conformance.vectors.file import UnusableFile, lines_of
 from autograd_conformance.vectors.vector import Question
 
@@ -39,7 +41,7 @@ def answers_in(path: Path, questions: Sequence[Question]) -> Answers:
     """Reads a file of answers: the claims, then a line for each answered vector. Raises `UnusableFile`."""
     first, *lines = lines_of(path)
     try:
-        described = handshake_of(first)
+        described = protocol.handshake(first.encode())
     except MalformedReply as error:
         raise UnusableFile(f"{path}, line 1, is no handshake of the protocol: {error}") from None
     known = {each.id: each for each in questions}
@@ -63,7 +65,7 @@ def check(questions: Sequence[Question], answers: Answers, folder: Path, known_f
     began = time.monotonic()
     settings = Settings(answers.described.name, folder=folder, known_files=known_files)
     process = ProcessState(settings)
-    session = Session(settings, FrameworkUnderTest(settings, target=target_of(answers)), process)
+    session = Session(settings, FrameworkUnderTest(settings, target=Remote(answers)), process)
     folder.mkdir(parents=True, exist_ok=True)
     writer = RecordBuffer(folder / "records.jsonl")
     writer.write(replace(header(session.framework, None, "vectors", 1), device="unknown"))
@@ -76,7 +78,8 @@ def check(questions: Sequence[Question], answers: Answers, folder: Path, known_f
     for rule, those in by_rule.items():
         missing += _judge(rule, those, answers, session, writer, tally)
     for at, entry in enumerate(session.framework.known):
-        _write_known(entry, tally.differences[at], writer)
+        if tally.differences[at]:
+            writer.write(known_record(entry, tally.differences[at], tally.ended[at]))
     for coverage in tally.coverage():
         writer.write(coverage)
     for behaviour in tally.behaviours():
@@ -93,8 +96,7 @@ def check(questions: Sequence[Question], answers: Answers, folder: Path, known_f
         selection=True,
     )
     summary = summarize(replace(writer.report(), footer=footer))
-    failed = any(each.verdict in ("fail", "crash") for each in writer.report().results)
-    writer.write(replace(footer, exit_code=exit_code(summary, footer, int(failed))))
+    writer.write(replace(footer, exit_code=exit_code(summary, footer, Exit.PASSED)))
     writer.close()
     writer.write_page(folder / PAGE)
     return writer.report()
@@ -134,9 +136,3 @@ def _judge(
     )
     writer.write(result)
     return missing
-
-
-def _write_known(entry: Known, seen: int, writer: RecordBuffer) -> None:
-    if seen:
-        about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
-        writer.write(KnownRecord(**about, seen=seen))

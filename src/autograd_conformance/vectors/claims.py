@@ -1,4 +1,4 @@
-"""The claims and the answers of a framework that the suite does not run, as a target."""
+"""The claims and the answers of a framework that the suite does not run, in place of a connection to it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograd_conformance.frameworks.loading.registry import AdapterError
-from autograd_conformance.frameworks.remote import protocol
-from autograd_conformance.frameworks.remote.client import Remote, Replies
+from autograd_conformance.frameworks.remote.client import Replies
 from autograd_conformance.frameworks.remote.protocol import Handshake
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import render
@@ -53,13 +52,3 @@ class Answers:
 
     def close(self) -> None:
         """Does nothing: no process was started."""
-
-
-def handshake_of(line: str) -> Handshake:
-    """Returns the claims in a line of JSON, the reply to the protocol's handshake. Raises `MalformedReply`."""
-    return protocol.handshake(line.encode())
-
-
-def target_of(answers: Answers) -> Remote:
-    """Returns a target that has only known answers."""
-    return Remote(answers)

@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.remote import protocol
+from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.protocol import MalformedReply
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, open_target
@@ -25,7 +27,7 @@ from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL
 from autograd_conformance.reporting.render.terminal import print_summary
 from autograd_conformance.vectors import file, making
 from autograd_conformance.vectors.checking import PAGE, answers_in, check
-from autograd_conformance.vectors.claims import Answers, handshake_of, target_of
+from autograd_conformance.vectors.claims import Answers
 from autograd_conformance.vectors.file import UnusableFile
 from autograd_conformance.vectors.vector import LEVELS
 
@@ -116,7 +118,7 @@ def _make(options: argparse.Namespace) -> int:
         form = _claims_in(options.claims)
     chosen = {name: getattr(options, name) for name in ("ops", "capabilities", "dtypes") if getattr(options, name)}
     form = {**form, **{name: [each for each in form[name] if each in only] for name, only in chosen.items()}}
-    claimed = target_of(Answers(handshake_of(json.dumps(form))))
+    claimed = Remote(Answers(protocol.handshake(json.dumps(form).encode())))
     count = file.write(options.out, making.vectors(claimed, observer, options.each, options.level), form)
     print(f"{options.out}: {counted(count, 'vector')}")
     return Exit.PASSED if count else Exit.NO_VERDICT

@@ -43,6 +43,7 @@ FIRST_RECORDED = 3
 """The lowest level for which recorded programs are tried: hardly one has only first gradients."""
 
 NOTHING = Program((), ())
+"""The program without instructions."""
 
 LONGEST = 60
 """Largest number of instructions of a vector. Longer programs are about memory, which no vector can show."""
@@ -69,13 +70,11 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = LE
         for drawn in _programs(claimed, each, recorded().lines if level >= FIRST_RECORDED else ()):
             if drawn is None or len(drawn) > LONGEST or drawn in made or unsupported_by(drawn, claimed):
                 continue
-            made.add(drawn)
             program, expected, rules = _determined(drawn, observer, claimed)
-            if program in made and program != drawn:
-                continue
-            made.add(program)
+            is_new = program not in made
+            made |= {drawn, program}
             number, own = _level(rules, claimed)
-            if own and number <= level:
+            if is_new and own and number <= level:
                 rule = min(own, key=lambda slug: (counts[slug], slug))
                 counts[rule] += 1
                 yield Vector(program, rule, tuple(rules), number, expected)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from autograd_conformance.checking.session.framework import FrameworkUnderTest
 from autograd_conformance.checking.support.unsupported import partial_support
 from autograd_conformance.frameworks.environment import variables
+from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.package.sources import SUITE_VERSION
 from autograd_conformance.processes.child import HASHES
@@ -82,6 +83,14 @@ def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
         )
         for rule in RULES.values()
     ]
+
+
+def known_record(entry: Known, seen: int, ended: int) -> records.KnownRecord:
+    """Returns the record of a known difference, with the number of programs that showed it, and of those whose judging
+    it ended.
+    """
+    about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
+    return records.KnownRecord(**about, seen=seen, ended=ended)
 
 
 def now() -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import is_advice
-from autograd_conformance.checking.session.records import now
+from autograd_conformance.checking.session.records import known_record, now
 from autograd_conformance.claims.records import claim_records, limited_case_runner
 from autograd_conformance.failures.audited import audit_failure
 from autograd_conformance.failures.confirmation.time_limit import confirm
@@ -203,8 +203,7 @@ class RunEnd:
             if not count and tested and not self.run.is_stopped():
                 shows = partial(self._shows, entry)
                 count = int(self.run.parts.attempt("witnesses of known differences", shows, False))
-            about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
-            self.run.writer.write(KnownRecord(**about, seen=count, ended=self.run.tally.ended[number]))
+            self.run.writer.write(known_record(entry, count, self.run.tally.ended[number]))
         for new in self.run.known_update.written:
             self.run.writer.write(
                 KnownRecord(rule=new.signature.rule, op=new.signature.op, reason=new.observed, seen=new.seen)
