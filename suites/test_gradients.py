@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import corners, tails, uses
+from autograd_conformance.checking.audit import corners, elements, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import RuleViolated
@@ -130,3 +130,13 @@ def test_tails(check, prepared, op):
         except RuleViolated:
             check_all(check, tails.single(program))
             raise
+
+
+@rule("gradients/elements")
+@pytest.mark.parametrize("op", elements.functions())
+def test_elements(check, prepared, op):
+    dtypes, is_costly = prepared.drawable, prepared.target.programs_each > 0
+    for program in elements.programs(op, dtypes[:1] if is_costly else dtypes, alphabet.current()):
+        check(program)
+        if is_costly:  # the first number is NaN, on which kernels differ most
+            break

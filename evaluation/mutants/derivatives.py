@@ -159,6 +159,16 @@ class GramOnce(Mutant):
         return super().apply(op, operands, attrs)
 
 
+class NegativeOfLastNan(ChangedDerivative):
+    """The derivative of negative is 0 where its operand is NaN, but only in the last element of an odd number."""
+
+    op, killed_by = "negative", ("gradients/elements",)
+
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        last = torch.arange(operand.numel()).reshape(operand.shape) >= operand.numel() // 2 * 2
+        return torch.where(last & operand.isnan(), torch.zeros_like(contribution), contribution)
+
+
 class LogsigmoidRounds(ChangedDerivative):
     """The derivative of logsigmoid is 1 minus the sigmoid, which rounds to 0 from 37 on."""
 

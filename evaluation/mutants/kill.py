@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.audit import tails
+from autograd_conformance.checking.audit import elements, tails
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
@@ -72,6 +72,10 @@ class Kill:
         return render(self.program)
 
 
+SMALL = {"gradients/tails": lambda: tails.FUNCTIONS, "gradients/elements": elements.functions}
+"""For each rule that few ops are tested by, these ops."""
+
+
 @dataclass
 class Counting(Check):
     """A check that counts the programs up to the first that violates a rule."""
@@ -93,7 +97,7 @@ def kill(mutant: type[Faulty], examples: int = QUICK, seed: int = 0) -> Kill | N
         framework = prepared(mutant)
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        usual = tails.FUNCTIONS if "gradients/tails" in mutant.killed_by else CORE[:FIRST_OPS]
+        usual = next((ops() for rule, ops in SMALL.items() if rule in mutant.killed_by), CORE[:FIRST_OPS])
         for probe in probes(first, tuple(sorted(framework.faulty_ops)) or usual, examples):
             if not RULES[probe.rule].needs <= framework.target.capabilities:
                 continue

@@ -17,7 +17,7 @@ from hypothesis import errors, settings
 from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
-from autograd_conformance.checking.audit import corners, failures, optimizer_steps, tails, uses
+from autograd_conformance.checking.audit import corners, elements, failures, optimizer_steps, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.adapter import Target
@@ -135,6 +135,8 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
         yield _fixed("views/history", f"views/test_written[{op}]", partial(_written_views, op))
     if op in tails.FUNCTIONS:
         yield _fixed("gradients/tails", f"tails[{op}]", partial(_tails, op))
+    if op in elements.functions():
+        yield _fixed("gradients/elements", f"elements[{op}]", partial(_elements, op))
     seeds = 1 if examples < 500 else 4
     yield _fixed("higher/op", f"twice_samples[{op}]", partial(_curvatures, op, 2, seeds))
     third = not audit.is_long(op) and (seeds > 1 or crc32(op.encode()) % SAMPLED == 0)
@@ -184,6 +186,10 @@ def _failures(way: str, target: Target) -> Iterator[Program]:
 
 def _tails(op: str, target: Target) -> Iterator[Program]:
     return tails.programs(op, alphabet.current().dtypes, alphabet.current())
+
+
+def _elements(op: str, target: Target) -> Iterator[Program]:
+    return elements.programs(op, alphabet.current().dtypes, alphabet.current())
 
 
 def _pairs(name: str, most: int, target: Target) -> Iterator[Program]:

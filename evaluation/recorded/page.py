@@ -8,11 +8,9 @@ from pathlib import Path
 
 from autograd_conformance.interactions.reachable import Met, reachable
 from autograd_conformance.interactions.recorded import recorded
-from autograd_conformance.programs.language import INSTRUCTIONS
+from evaluation.recorded.reasons import REASONS, kind, reason
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "interactions.md"
-
-WORDS = frozenset(row.word for row in INSTRUCTIONS.values())
 
 OF_VALUES = "values"
 """The title of the facts about values, in place of the name of an instruction."""
@@ -35,45 +33,46 @@ that it touches (a view, hooked, written, used often, ...). Facts that hold toge
 | recorded programs that together have all these pairs | {for_pairs:,} |
 | recorded programs of a quick run, with all pairs and 95 % of the triples | {quick:,} |
 | recorded programs with all pairs and triples | {programs:,} |
-| pairs of two kinds of instruction, which cannot meet | {kinds:,} |
-| other pairs, which no program had: the list below | {never:,} |
+| pairs that cannot meet, for the reasons below | {excluded:,} |
+| other pairs, which no program had: the list at the end | {never:,} |
 
 A report gives the share of the pairs and triples that a run had, of those that the framework's claims allow. An
 interaction counts from the program alone: judging may have ended before its instruction. `python -m
 evaluation.recorded` draws further programs and chooses again.
 
+## Pairs that cannot meet
+
+| why | pairs | such as |
+|:--|--:|:--|
+{reasons}
+
 ## Pairs that were never drawn
 
-Some cannot occur: an instruction that clears gradients touches leaves only. Others can, and no strategy has drawn them
-yet.
+These can meet, as far as the reasons above know, and no strategy has drawn them yet.
 
 """
-
-
-def kind(fact: str) -> str | None:
-    """Returns the kind of instruction that a fact is about, such as "backward"; None for the other facts."""
-    word = fact.partition(":")[0]
-    return word if word in WORDS else None
 
 
 def page() -> str:
     """Returns the page as GitHub's Markdown, ending in a line end."""
     facts, met = list(reachable().facts), Met.of(reachable().meetings)
-    kinds, never = 0, dict[str, list[str]]()
+    excluded, never = dict[str, list[str]](), dict[str, list[str]]()
     for one, other in combinations(range(len(facts)), 2):
         first, second = facts[one], facts[other]
         if met.pairs.get(one, 0) >> other & 1:
             continue
-        if kind(first) and kind(second) and kind(first) != kind(second):
-            kinds += 1
+        if (why := reason(first, second)) is not None:
+            excluded.setdefault(why.text, []).append(f"*{first}* and *{second}*")
         elif kind(second) and not kind(first):
             never.setdefault(second, []).append(first)
         else:
             never.setdefault(first, []).append(second)
     (pairs, triples), found = met.counts, recorded()
+    rows = (f"| {each.text} | {len(excluded[each.text]):,} | {excluded[each.text][0]} |" for each in REASONS)
     text = INTRODUCTION.format(
         facts=len(facts), pairs=pairs, triples=triples, for_pairs=found.pairs, quick=found.quick,
-        programs=len(found.lines), kinds=kinds, never=sum(map(len, never.values())),
+        programs=len(found.lines), excluded=sum(map(len, excluded.values())), never=sum(map(len, never.values())),
+        reasons="\n".join(rows),
     )  # fmt: skip
     groups: dict[str, list[str]] = {}
     for fact, others in never.items():

@@ -78,8 +78,7 @@ def _donors(taken: Program) -> Iterator[Donor]:
     for at, step in enumerate(taken):
         read, script.modes = operands(step), taken.mode(at)
         forms = [form_of(script, ref, isinstance(step, UPDATES)) for ref in read if exists(script, ref)]
-        # an optimizer that is only made has no effect, and a mask of dropout belongs to one op
-        alone = isinstance(step, Optimizer) or (isinstance(step, Apply) and step.op in RANDOM_OPS)
+        alone = isinstance(step, Apply) and step.op in RANDOM_OPS  # a mask of dropout belongs to one op
         if forms and len(forms) == len(read) and not alone:
             yield Donor(step, script.modes, tuple(forms), numbers(facts_under(step, script.modes)))
         script.add(step)

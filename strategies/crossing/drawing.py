@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import (
     Delete,
     Instruction,
     Modes,
+    Optimizer,
     Ref,
     Step,
     ZeroGrad,
@@ -40,6 +41,7 @@ from autograd_conformance.strategies.crossing.donors import (
     program,
 )
 from autograd_conformance.strategies.crossing.novelty import novelty, numbers
+from autograd_conformance.strategies.crossing.variation import varied
 
 MOST = 3
 """Largest number of instructions that a program takes."""
@@ -50,7 +52,10 @@ TRIES = 30
 BASES = 200
 """Number of recorded programs to try until one has a call that the framework supports. If none has, none is drawn."""
 
-DISTINCT = (Step, Clip, Delete, ZeroGrad)
+VARIED = 0.25
+"""Part of the compared instructions that get other grad modes or another option than they have in their program."""
+
+DISTINCT = (Step, Optimizer, Clip, Delete, ZeroGrad)
 """Instructions that list no value twice."""
 
 
@@ -78,6 +83,8 @@ class Crossing:
         self.script = self.made.script
         self.focus: list[Ref] = []
         """The values that the latest taken instruction has read or made."""
+        self.optimizers: list[Optimizer] = []
+        """The taken optimizers. Each makes a step at the end, without which it would have no effect."""
 
     def drawn(self) -> Drawn | None:
         """Returns the program; None if it is too long, or has nothing that the framework supports and can be judged."""
@@ -92,6 +99,8 @@ class Crossing:
         for _ in range(places.count(len(base))):
             self.take()
         self.call()
+        for each in self.optimizers:
+            self._append(Step(each.leaves, each.optimizer, each.settings, each.groups))
         return self.made.drawn()
 
     def take(self) -> None:
@@ -103,6 +112,8 @@ class Crossing:
         fitting = [donor for needed, given in donors().items() if forms.keys() >= {*needed} for donor in given]
         for _ in range(TRIES if fitting else 0):
             donor = self.random.choice(fitting)
+            if self.random.random() < VARIED:
+                donor = varied(donor, self.random)
             given = self._operands(donor, forms)
             if given is None:
                 continue
@@ -115,6 +126,7 @@ class Crossing:
             at = self.made.add(step, modes)
             made = [Ref(at, k) for k in range(results(step)) if Ref(at, k) in self.script.live]
             self.focus = [*made, *operands(step)]
+            self.optimizers += [step] if isinstance(step, Optimizer) else []
             if isinstance(step, Apply) and len(made) == 1:
                 self._use(made[0], step.args)
 
@@ -167,6 +179,9 @@ class Crossing:
             root = self.random.choice(roots)
             shape = script.shape(root)
             cotangent = literal(self.random.randbytes(script.reference.values[root].size), shape, script.dtypes[root])
-            step = Backward((root,), (cotangent,))
-            if can_follow(script, step, ()) and self._is_certain(step, ()):
-                self.made.add(step, ())
+            self._append(Backward((root,), (cotangent,)))
+
+    def _append(self, step: Instruction) -> None:
+        """Ends the program with an instruction, if it can follow and the rules specify what it does."""
+        if can_follow(self.script, step, ()) and self._is_certain(step, ()):
+            self.made.add(step, ())

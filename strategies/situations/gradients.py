@@ -81,15 +81,11 @@ def same_arguments(b: Draft) -> None:
     b.ops.grow(0, 3)
     value = b.ops.required()
     pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
+    pairs = [name for name in pairs if b.ops.fits(name, (value, value))]
     if not pairs:
         b.actions.backward(b.ops.join(value, value))
         return
-    name = b.pick(pairs)
-    if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(
-        b.reference.values[value]
-    ):
-        name = pairs[0]
-    made = b.apply(name, (value, value))[0]
+    made = b.apply(b.pick(pairs), (value, value))[0]
     b.actions.backward(b.ops.successor(made) if b.below(2) else made)
 
 

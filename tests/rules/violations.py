@@ -25,6 +25,10 @@ VIOLATIONS: dict[str, tuple[str, str]] = {
     "gradients/several-roots": ("first-root-only", "a = leaf [1, 2, 3]; backward a, a with [1, 2, 3], [1, 2, 3]"),
     "gradients/cotangent": ("cotangent-ignored", "a = leaf [1, 2, 3]; backward a with [2, 2, 3]"),
     "gradients/tails": ("logsigmoid-rounds", "a = leaf 40; b = logsigmoid a; backward b with 1"),
+    "gradients/elements": (
+        "negative-of-last-nan",
+        "a = leaf [nan, nan, nan]; b = negative a; backward b with [1, 1, 1]",
+    ),
     "gradients/cotangent-kept": ("cotangent-written", "a = leaf [1, 2, 3]; backward a with [2, 2, 3]"),
     "gradients/equal-leaves": (
         "equal-leaves-merged",

@@ -54,7 +54,7 @@ def test_many_programs_have_meetings_that_no_recorded_program_had() -> None:
     facts = [*reachable().facts]
     known = [frozenset(facts[at] for at in each) for each in reachable().meetings]
     new = [any(not any(each <= other for other in known) for each in meetings(case.program)) for case in programs()]
-    assert sum(new) > 0.3 * len(new)
+    assert sum(new) > 0.15 * len(new)
 
 
 def test_what_met_is_not_new() -> None:

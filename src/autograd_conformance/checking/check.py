@@ -195,7 +195,7 @@ class Check:
         self.choices.update(judgement.choices)
         if judgement.ended_by:
             self.ended.update(filter(None, [self._entry(program, judgement.ended_by)]))
-        if judgement.violation:
+        if judgement.violation and not (reference.was_drawn and is_outside_domains(program, self.target)):
             self._raise(program, observation, judgement.violation)
         if self.leaves_out is not None:
             kept = [rule for rule in judgement.exercised if rule not in waived_rules]
@@ -395,6 +395,13 @@ def is_advisory(violation: Violation) -> bool:
 def is_advice(rule: str) -> bool:
     """Returns whether a rule is a SHOULD rule. A violation of such a rule fails only a strict run."""
     return RULES[rule].level is Level.SHOULD
+
+
+def is_outside_domains(program: Program, target: Target) -> bool:
+    """Returns whether an op of a drawn program is computed where it is not smooth. Strategies do not draw such
+    programs; if one does, the fault is the strategy's, and the program shows nothing about the framework.
+    """
+    return not program.stateful and Reference(program, target.traits).is_outside_domains
 
 
 def _reference(program: Program, target: Target, drawn: Reference | None = None) -> Reference:

@@ -33,6 +33,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR, Exit
 from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 from autograd_conformance.reporting.render import text
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
@@ -236,6 +237,8 @@ def _alone(
         violation = judgement.violation or next(iter(judgement.waived), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))
+    if any(RULES[rule].compares.has_no_reference for rule in judgement.exercised):
+        return Replayed("fixed")
     return _unjudged(program, observation, target) or Replayed("fixed")
 
 

@@ -100,7 +100,8 @@ class Reference:
         self.calls = Calls(self.tape, self.storages, self.pullbacks, self.grads, self.totals)
         self.writes = Writes(self.tape, self.storages, self.views, self.grads)
         self.flags = Flags(self.tape, self.storages, self.grads)
-        self._was_drawn = program is None
+        self.was_drawn = program is None
+        """Whether a strategy has drawn the instructions, inside all domains by construction."""
         self._is_outside_domains: bool | None = None
         self._cached: tuple[object, tuple[Array, ...]] = (None, ())  # the key of the latest `apply`, and its results
         for at, step in enumerate(program or ()):
@@ -123,7 +124,7 @@ class Reference:
         are inside all domains by construction.
         """
         if self._is_outside_domains is None:
-            inside = self._was_drawn or all(self._is_inside(step) for step in self.steps)
+            inside = self.was_drawn or all(self._is_inside(step) for step in self.steps)
             self._is_outside_domains = not inside
         return self._is_outside_domains
 

@@ -80,6 +80,8 @@ class Compares(Enum):
     """The check compares the elements of values or gradients with the right elements."""
     DIGITS = "digits"
     """The check compares the elements of gradients with numbers of more digits than the reference and JAX have."""
+    PLACES = "places"
+    """The check compares elements of one value or gradient with each other."""
     MOVES = "moves"
     """The check compares the values of leaves after an optimizer step with the right values."""
     HELD_GRADIENTS = "held gradients"
@@ -90,6 +92,11 @@ class Compares(Enum):
     """The check compares the gradients that leaves hold after an instruction with those that they held before."""
     OTHER = "other"
     """The check compares anything else, such as outcomes, flags and memory."""
+
+    @property
+    def has_no_reference(self) -> bool:
+        """Whether the reference, JAX and difference quotients do not have what the check compares with."""
+        return self in (Compares.DIGITS, Compares.PLACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +185,7 @@ _RULES = (
     _must(slugs.GRADIENTS_FORM, "A gradient MUST have the shape and the dtype of its value, in a leaf or anywhere else.", LAYOUTS),
     _must(slugs.GRADIENTS_REQUIRES_GRAD, "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
     _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.DIGITS),
+    _should(slugs.GRADIENTS_ELEMENTS, "An elementwise op SHOULD give equal elements equal results and gradients at any position, even where an element is NaN or infinite.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.PLACES),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),
     _must(slugs.ACCUMULATION_ADDS, "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.ACCUMULATES,)),

@@ -183,6 +183,10 @@ class Ops:
             raise UnsupportedShape("the framework has no op that the situation could apply to this value")
         return found
 
+    def fits(self, name: str, args: tuple[Ref, ...]) -> bool:
+        """Whether an op of one result accepts some values: they are in its domain, and the result is not too large."""
+        return self._made(self._script.alphabet.row(name), args) is not None
+
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
         """Returns the shape of an op's result on some values. None if the op does not accept them, or its result is too
         large, or it has several results.

@@ -8,13 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
 
+from autograd_conformance.checking.audit.programs import sampling
+from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Literal
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judgement import Judgement
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.situations.gradients import same_arguments
 from tests.rules.judge.tampering import TORCH, gradient, judged, tampered, verdict
 
 KINKS = [
@@ -140,3 +147,26 @@ def test_the_domains_of_a_drawn_program_are_not_checked_again() -> None:
     assert not Reference(program).is_outside_domains
     assert Reference(parse("a = leaf [0, 2]; b = relu a", VOCABULARY)).is_outside_domains
     assert np.isfinite(observation[1].outcome.values[0].value).all()  # type: ignore[union-attr]
+
+
+def test_a_program_that_a_strategy_drew_outside_a_domain_is_no_failure() -> None:
+    """PyTorch rounds -0.25 to -0.0, and the angle of (-0.0, -0.0) is -pi; the reference's zero has no sign."""
+    program = parse("a = leaf [1, -0.25]; b = round a; c = atan2 b b; backward c with [1, 2]", VOCABULARY)
+    drawn = Reference()
+    for at, step in enumerate(program):
+        drawn.add(step, program.mode(at))
+    check = Check(InProcess(TORCH), rule="gradients/same-argument")
+    check(Drawn(program, drawn))
+    assert check.programs == 1
+
+
+def test_an_op_of_one_value_twice_has_to_fit_it() -> None:
+    draft = sampling(1, "float64")
+    value = draft.apply("round", [draft.leaf(value=Literal((1.0, -0.25), (2,), "float64"))])[0]
+    names = ("multiply", "atan2", "hypot", "divide")
+    assert [name for name in names if draft.ops.fits(name, (value, value))] == ["multiply"]
+
+
+@given(drawn=same_arguments())
+def test_an_op_of_one_value_twice_is_drawn_inside_its_domain(drawn: Drawn) -> None:
+    assert drawn.program.stateful or not Reference(drawn.program).is_outside_domains

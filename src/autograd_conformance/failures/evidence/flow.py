@@ -20,7 +20,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.rounding.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
-from autograd_conformance.rules.catalogue import RULES, Compares
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.checks.contributions import is_same, value_of
 from autograd_conformance.rules.judge.state import HUGE
@@ -38,7 +38,7 @@ def flow(case: Case) -> GradientFlow | None:
     """Returns the gradients of a failing backward call and the tensors that its ops saved; None if there are none of
     either, if the failing line is no backward call, or if too many lines precede it.
     """
-    if RULES[case.violation.rule].compares is Compares.DIGITS:  # the reference does not have them
+    if RULES[case.violation.rule].compares.has_no_reference:
         return None
     call = case.program[case.violation.at]
     if not isinstance(call, BackwardCall) or case.violation.at >= MAX_LINES:

@@ -53,8 +53,10 @@ OBJECTS = {
     "was changed.",
     slugs.ACCUMULATION_LAYOUT: "gives {subject} its first gradient, with the strides of {subject} if that is dense, "
     "and with row-major ones otherwise: it has to have {expected}, but {observed}.",
+    slugs.GRADIENTS_ELEMENTS: "gives {subject} a gradient. The op treats each element alike, so {expected}; but "
+    "{observed}.",
 }
-"""For each rule about gradient objects, a template of the reason why a gradient must be a particular object."""
+"""For each rule about gradient objects or places in them, a template of the reason for what the call must do."""
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------

@@ -94,6 +94,14 @@ class RightGradient(Expected):
 
 
 @dataclass(frozen=True, slots=True)
+class EqualElements(Expected):
+    """Equal elements of the operands have equal results and gradients."""
+
+    expected_clause = "equal elements must have equal results and gradients"
+    required_clause = "{subject} has to have equal elements where the operands are equal"
+
+
+@dataclass(frozen=True, slots=True)
 class OldGradient(Expected):
     """After a call that failed, each leaf holds the gradient that it held before."""
 

@@ -182,6 +182,23 @@ class OtherGradient(Observed):
         return self.place in (Place.HOOK, Place.ACCUMULATED_HOOK)
 
 
+@dataclass(frozen=True, slots=True)
+class UnequalElements(Observed):
+    """Two elements of a result or of a gradient differ, although the operands are equal there."""
+
+    observed_clause = (
+        "where the operands are equal, element {self.places[0]} of {self.of} is {self.numbers[0]}, and element "
+        "{self.places[1]} is {self.numbers[1]}"
+    )
+    category = "unequal elements"
+
+    of: str
+    """The tensor with the elements: "the result", or "the gradient of the first operand"."""
+    places: tuple[int, int]
+    """The positions of both elements in row-major order."""
+    numbers: tuple[float, float]
+
+
 class Change(Enum):
     """The way in which a gradient changed although it must stay as it was, as a clause."""
 

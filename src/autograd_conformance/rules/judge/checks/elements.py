@@ -1,0 +1,97 @@
+"""Elements: whether an elementwise op gives equal elements equal results and gradients.
+
+Kernels compute most elements in groups, and the last ones alone. Both ways have to agree also where an element is NaN,
+infinite or at a kink, so that the answer for a number does not depend on its place. No reference is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.language import Apply, Attrs, Backward, BackwardCall, Grad, Leaf, Literal, Ref
+from autograd_conformance.programs.observations import Observation, Returned
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import EqualElements
+from autograd_conformance.rules.violations.observed import UnequalElements
+from autograd_conformance.rules.violations.violation import Allowed, Violation
+
+RULE = slugs.GRADIENTS_ELEMENTS
+
+ELEMENTWISE = ("elementwise", "activations", "binary")
+"""The families of ops that compute each element of the result from the operands' elements at its place."""
+
+OPERANDS = ("the first operand", "the second operand", "the third operand")
+
+
+def judge_elements(judging: Judging, observation: Observation) -> Violation | None:
+    """Judges a program that is an elementwise op on leaves of one shape, and a call, and nothing else. Returns the
+    violation if elements differ by more than half of the digits of their dtype where all operands and the cotangent
+    are equal, or if only one of them is NaN or infinite.
+    """
+    *leaves, step, call = judging.program.instructions if len(judging.program) > 2 else (None,) * 3
+    if not isinstance(step, Apply) or not isinstance(call, BackwardCall) or not is_elementwise(step.op, step.attrs):
+        return None
+    literals = [leaf.value for leaf in leaves if isinstance(leaf, Leaf)]
+    operands = tuple(Ref(at) for at in range(len(leaves)))
+    root, given = Ref(len(leaves)), call.cotangents[0]
+    if len(literals) < len(leaves) or step.args != operands or call.roots != (root,) or given is None:
+        return None
+    if len({literal.shape for literal in (*literals, given)}) > 1 or not judging.applies(RULE):
+        return None
+    groups = [places for places in _equal([*literals, given]) if len(places) > 1]
+    if not groups:
+        return None
+    judging.exercise((RULE,))
+    for at, name, ref, value in _observed(observation, call, root):
+        for places in groups if value.shape == given.shape else ():
+            found = _difference(value.ravel(), places)
+            if found is not None:
+                difference = UnequalElements(name, *found)
+                return Violation(RULE, at, difference, (Allowed(EqualElements(), RULE),), ref, step.op)
+    return None
+
+
+def is_elementwise(op: str, attrs: Attrs) -> bool:
+    """Whether an op computes each element from the operands' elements at its place, by the same rule for each."""
+    return row_of(op).family in ELEMENTWISE and not any(isinstance(value, tuple) for _, value in attrs)
+
+
+def _equal(literals: list[Literal]) -> list[list[int]]:
+    """Returns the positions at which all literals have equal elements, in groups; NaN equals NaN."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for at, numbers in enumerate(zip(*(literal.data for literal in literals), strict=True)):
+        groups.setdefault(tuple(map(repr, numbers)), []).append(at)
+    return list(groups.values())
+
+
+def _observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterator[tuple[int, str, Ref, np.ndarray]]:
+    """Yields the result and the gradient of each operand: the instruction that shows it, its name, the value that it
+    belongs to, and its elements.
+    """
+    made, called = observation[root.at].outcome, observation[-1].outcome
+    if isinstance(made, Returned) and made.values[0] is not None:
+        yield root.at, "the result", root, made.values[0].value
+    if isinstance(call, Grad) and isinstance(called, Returned):
+        for place, (ref, tensor) in enumerate(zip(call.inputs, called.values, strict=True)):
+            if tensor is not None and ref.at < root.at:
+                yield root.at + 1, f"the gradient of {OPERANDS[ref.at]}", Ref(root.at + 1, place), tensor.value
+    if isinstance(call, Backward):
+        for ref, held in observation[-1].gradients.items():
+            if held is not None and ref.at < root.at:
+                yield root.at + 1, f"the gradient of {OPERANDS[ref.at]}", ref, held.value
+
+
+def _difference(value: np.ndarray, places: list[int]) -> tuple[tuple[int, int], tuple[float, float]] | None:
+    """Returns two of some positions, with their elements, that differ; None if all are alike."""
+    elements = value[places]
+    first = elements[0]
+    near = np.sqrt(np.finfo(value.dtype).eps) * np.abs(first) if value.dtype.kind == "f" else 0
+    with np.errstate(invalid="ignore"):
+        alike = (elements == first) | (np.abs(elements - first) <= near) | (np.isnan(elements) & np.isnan(first))
+    if np.isinf(first):
+        alike = elements == first
+    other = int(np.argmin(alike))
+    return None if alike.all() else ((places[0], places[other]), (float(first), float(elements[other])))
