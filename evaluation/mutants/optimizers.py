@@ -132,6 +132,23 @@ class MaximizeIgnored(_Changing):
         return optimizer
 
 
+class MinimizesUnrecorded(Mutant):
+    """A step inside no_grad minimises, although its settings say maximize=True. Only recorded and crossed programs put
+    such a step there.
+    """
+
+    killed_by = ("optimizers/formula",)
+
+    def step(self, leaves: Roots, optimizer: str, settings: Attrs, **options: Any) -> None:
+        groups = self.optimizer(leaves, optimizer, settings, **options).param_groups
+        given = [group["maximize"] for group in groups]
+        for group in groups if not torch.is_grad_enabled() else ():
+            group["maximize"] = False
+        super().step(leaves, optimizer, settings, **options)
+        for group, maximize in zip(groups, given, strict=True):
+            group["maximize"] = maximize
+
+
 class FusedWithoutDecay(_Changing):
     """The fused and foreach implementations leave out weight decay."""
 
