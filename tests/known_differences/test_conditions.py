@@ -182,6 +182,8 @@ ROWS: dict[str, list[Row]] = {
     "requires_grad_toggled": [
         row(True, TOGGLE.format("hook b observe", "requires a True"), True),
         row(True, TOGGLE.format("requires a True", "hook b observe"), False),
+        row(True, "a = leaf 2; backward a with 1; b = held a; c = sin b; requires b True; d = sin c", True),
+        row(True, "a = leaf 2; b = sin a; c = detach b; d = sin c; requires c True; e = sin a", False),
     ],
     "graph_reused": [
         row(True, AGAIN.format("b"), True),

@@ -21,6 +21,7 @@ from autograd_conformance.programs.language import (
     Leaf,
     Notation,
     Program,
+    ReadGrad,
     Ref,
     SetRequiresGrad,
     Step,
@@ -164,8 +165,8 @@ class OperandsShareLeaf(ProgramFlag):
 
 
 class RequiresGradToggled(ProgramFlag):
-    """The `requires_grad` of a leaf is set before the failing instruction, after an op has used the leaf. A detach in
-    place sets it too.
+    """The `requires_grad` of a leaf, or of a gradient that a leaf held, is set before the failing instruction, after an
+    op has used it. A detach in place sets it too.
     """
 
     key, old_key, covers_gradients = "requires_grad_toggled", "switched", True
@@ -173,8 +174,9 @@ class RequiresGradToggled(ProgramFlag):
     def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
         used: set[Ref] = set()
         for step in program.instructions[: violation.at]:
-            if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used & {*program.leaves}:
-                return True
+            if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used:
+                if isinstance(program[step.target.at], (Leaf, ReadGrad)):
+                    return True
             used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
         return False
 
