@@ -174,8 +174,9 @@ class RequiresGradToggled(ProgramFlag):
     def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
         used: set[Ref] = set()
         for step in program.instructions[: violation.at]:
-            if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used:
-                if isinstance(program[step.target.at], (Leaf, ReadGrad)):
+            if isinstance(step, (SetRequiresGrad, DetachInPlace)):
+                made = program[step.target.at]
+                if step.target in used and isinstance(made, (Leaf, ReadGrad)):
                     return True
             used.update(operands(step) if isinstance(step, (Apply, InPlace)) else ())
         return False
