@@ -115,7 +115,12 @@ int main(int count, char** words) {
     const auto observation = Run(vector["program"]).observed();
     answers << Json{{"id", vector["id"]}, {"observation", observation}}.dump() << "\n";
     for (std::size_t at = 0; at < observation.size(); ++at) {
-      if (auto found = wrong(observation[at], vector["expected"][at]); !found.empty()) {
+      const auto& want = vector["expected"][at];
+      const auto& seen = observation[at];
+      if (want.contains("or_raised") && seen.contains("raised") && seen["raised"]["kind"] == want["or_raised"]) {
+        break;  // a derivative that is not implemented
+      }
+      if (auto found = wrong(seen, want); !found.empty()) {
         ++differing;
         std::cout << "not ok " << vector["id"].get<std::string>() << " " << vector["rule"].get<std::string>()
                   << ", instruction " << at << ": " << found << "\n";

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from inspect import signature
 
 from hypothesis import strategies as st
 
@@ -19,6 +20,9 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 
 Programs = st.SearchStrategy[Drawn]
+
+SITUATIONS: list[Callable[[], Programs]] = []
+"""The situations without parameters of all modules that were imported."""
 
 FREEING = (None, False)
 """The values of `retain_graph` with which a backward call frees its graph."""
@@ -55,6 +59,8 @@ def _strategy(write: Callable[..., None], tracked: bool, varies: bool = False) -
         return b.drawn()
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
+    if len(signature(write).parameters) == 1:
+        SITUATIONS.append(drawn)
     return drawn
 
 

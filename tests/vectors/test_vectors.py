@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.worker import handshake
@@ -24,7 +25,8 @@ from autograd_conformance.programs.formats.text import render
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.stream import load
 from autograd_conformance.rules.stages import STAGES
-from autograd_conformance.vectors import making
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.vectors import making, situations
 from autograd_conformance.vectors.command import main
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.vector import LEVELS, id_of
@@ -50,6 +52,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     some = Recorded(recorded().lines[::10], 1, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "recorded", lambda: some)
+        patch.setattr(situations, "EACH", 3)
         assert main([str(path), f"--ops={OPS}", "--each=6"]) == Exit.PASSED
     return path
 
@@ -88,7 +91,7 @@ def test_vectors_have_levels_rules_and_names(vectors: Path):
         assert each["id"] == id_of(codec.from_json(each["program"], VOCABULARY))
         assert len(each["expected"]) == len(each["program"]["instructions"])
     outcomes = {outcome for each in made for step in each["expected"] for outcome in step}
-    assert outcomes - {"skipped"} == {"returned", "raised", "gradients", "values", "fired"}
+    assert outcomes - {"skipped"} == {"returned", "raised", "or_raised", "gradients", "values", "fired"}
 
 
 def test_the_right_framework_is_right_by_arithmetic_and_by_the_judge(
@@ -123,6 +126,38 @@ def test_a_missing_answer_is_no_pass(torch: InProcess, vectors: Path, tmp_path: 
     assert main(["check", str(answers), f"--vectors={vectors}", f"--report={tmp_path / 'report'}"]) == Exit.STOPPED
     footer = load(tmp_path / "report" / "records.jsonl").footer
     assert footer is not None and footer.reason == "no answer to 1 vector that the framework's claims allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = sin a; c = grad b wrt a with [1, 1] create=True; backward c with [1, 1]",
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1] create=True; c = held a; d = grad c wrt a with [1, 1]",
+    ],
+)
+def test_a_derivative_of_a_gradient_may_be_not_implemented(text: str, torch: Target):
+    program = parse(text, VOCABULARY)
+    expected = [each.to_json() for each in expectations(program, torch.observe(program), torch)[0]]
+    seen = json.loads(json.dumps(observation_codec.to_json(torch.observe(program))))
+    assert first_wrong(seen, expected) is None
+    assert first_wrong([*seen[:-1], {"raised": {"kind": "NOT_IMPLEMENTED"}}], expected) is None
+    assert first_wrong([*seen[:-1], {"raised": {"kind": "GRAPH_FREED"}}], expected)
+    doubled = json.loads(json.dumps(seen))
+    tensors = [*doubled[-1].get("gradients", {}).values(), *doubled[-1].get("returned", ())]
+    for tensor in tensors:
+        tensor["data"] = [2 * x for x in tensor["data"]]
+    assert first_wrong(doubled, expected)
+
+
+def test_modules_and_drawn_programs_make_vectors(torch: Target):
+    text = "a = leaf [[1, 2, 4]]; b = nn_layer_norm a normalized_shape=(3,) affine=False; backward b with [[1, 0, 0]]"
+    program = parse(text, VOCABULARY)
+    _, tested = expectations(program, torch.observe(program), torch)
+    assert "networks/gradient" in tested
+    with alphabet.using(alphabet_of(torch, torch.dtypes)):
+        found = [*situations.drawn()]
+        assert found == [*situations.drawn()]
+    assert len(found) > 1000
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Gradient, Observation, Raised, Returned, Tensor
+from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, Tensor
 from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
@@ -39,6 +39,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
 from autograd_conformance.reference.rounding.perturbation import EPSILON, PerturbedRun
 from autograd_conformance.rules.catalogue import RULES, Level
+from autograd_conformance.rules.judge.choices import RETURNS, Choice
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.tape.trace import TraceStep, trace
@@ -69,11 +70,18 @@ def expectations(program: Program, observation: Observation, target: Target) -> 
     judgement = judge(program, observation, Reference(program, target.traits), target.capabilities)
     if judgement.violation:
         raise Undetermined(f"the framework that observed it breaks {judgement.violation.rule}, or has other traits")
-    if judgement.unspecified or judgement.judged < len(program) or judgement.choices:
+    is_open = any(not _may_be_unsupported(each) for each in judgement.choices)
+    if judgement.unspecified or judgement.judged < len(program) or is_open:
         raise Undetermined("the rules allow several outcomes")
     tested = [rule for rule in judgement.exercised if RULES[rule].level is not Level.INFO]
     applying = [rule for rule in tested if RULES[rule].needs <= target.capabilities]
     return tuple(_Expectations(program, observation, target).steps()), applying
+
+
+def _may_be_unsupported(choice: Choice) -> bool:
+    """Whether an instruction returned that may also say that a derivative is not implemented, and may do nothing else."""
+    kinds = {kind for kind, _ in choice.allowed}
+    return choice.chosen == RETURNS and kinds == {RETURNS, Kind.NOT_IMPLEMENTED.value}
 
 
 class _Expectations:
@@ -186,12 +194,14 @@ class _Expectations:
 
     def _after(self, traced: TraceStep, computed: dict[Ref, Number | None], fired: dict[Ref, Number]) -> Expected:
         observed = traced.observed
-        values = {ref: self._value(traced, ref, tensor) for ref, tensor in observed.values.items()}
+        earlier = {ref: tensor for ref, tensor in observed.values.items() if ref.at != traced.at}
+        values = {ref: self._value(traced, ref, tensor) for ref, tensor in earlier.items()}
         self.values.update(values)
-        returns = raises = None
+        returns = raises = instead = None
         match observed.outcome:
             case Returned(tensors):
                 returns = tuple(self._returned(traced, k, tensor, computed) for k, tensor in enumerate(tensors))
+                instead = next(iter(traced.expectation.raises), None)
             case Raised(kind):
                 raises = next(iter(traced.expectation.raises)) if len(traced.expectation.raises) == 1 else kind
         self.stepped |= isinstance(traced.step, Step)
@@ -199,7 +209,7 @@ class _Expectations:
         self.held.update(gradients)
         self.latest.update(observed.gradients)
         self.seen.update({ref: tensor.value for ref, tensor in observed.values.items()})
-        return Expected(returns, raises, gradients, values, fired)
+        return Expected(returns, raises, instead, gradients, values, fired)
 
     def _returned(
         self, traced: TraceStep, k: int, tensor: Tensor | None, computed: dict[Ref, Number | None]

@@ -53,6 +53,9 @@ class Expected:
     """
     raises: Kind | None = None
     """The kind of error that the instruction has to raise; None if it must not raise."""
+    or_raises: Kind | None = None
+    """The kind of error that the instruction may raise instead of returning. If it does, nothing after it is compared.
+    """
     gradients: Mapping[Ref, Number | None] = field(default_factory=dict)
     """The gradient of every value that can hold one, after the instruction; None for a value that holds none."""
     values: Mapping[Ref, Number] = field(default_factory=dict)
@@ -67,6 +70,8 @@ class Expected:
             form = {"returned": [_optional(each) for each in self.returns]}
         elif self.raises is not None:
             form = {"raised": self.raises.name}
+        if self.or_raises is not None:
+            form["or_raised"] = self.or_raises.name
         if self.gradients:
             form["gradients"] = {str(ref): _optional(each) for ref, each in self.gradients.items()}
         if self.values:

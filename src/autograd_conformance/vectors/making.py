@@ -1,5 +1,5 @@
 """Makes vectors: the suite's fixed programs of each op, write, optimizer and way to fail, the smallest program of each
-capability, the corpus, and recorded programs, as far as the framework supports them.
+capability, the corpus, drawn programs of each situation, and recorded programs, as far as the framework supports them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from autograd_conformance.strategies.crossing import supported_part
 from autograd_conformance.strategies.write_pairs import some_pairs
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.expected import Expected
+from autograd_conformance.vectors.situations import drawn
 from autograd_conformance.vectors.vector import LEVELS, Vector
 
 EACH = 20
@@ -67,12 +68,12 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = LE
     counts = Counter[Slug]()
     made = set[Program]()
     with alphabet.using(alphabet_of(claimed, claimed.dtypes)):
-        for drawn in _programs(claimed, each, recorded().lines if level >= FIRST_RECORDED else ()):
-            if drawn is None or len(drawn) > LONGEST or drawn in made or unsupported_by(drawn, claimed):
+        for whole in _programs(claimed, each, recorded().lines if level >= FIRST_RECORDED else ()):
+            if whole is None or len(whole) > LONGEST or whole in made or unsupported_by(whole, claimed):
                 continue
-            program, expected, rules = _determined(drawn, observer, claimed)
+            program, expected, rules = _determined(whole, observer, claimed)
             is_new = program not in made
-            made |= {drawn, program}
+            made |= {whole, program}
             number, own = _level(rules, claimed)
             if is_new and own and number <= level:
                 rule = min(own, key=lambda slug: (counts[slug], slug))
@@ -88,6 +89,7 @@ def _programs(claimed: Target, each: int, lines: Iterable[str]) -> Iterator[Prog
     yield from (parse(smallest.text, VOCABULARY) for smallest in SMALLEST.values())
     yield from (each.program for each in corpus())
     yield from _of_actions(claimed)
+    yield from drawn()
     yield from (supported_part(codec.loads(line, VOCABULARY)) for line in lines)
 
 
