@@ -268,3 +268,10 @@ def test_few_runs_allow_no_more_than_all(drawn: Drawn):
             for share in (0.001, 0.1, 0.99, 1.01, 3.0):
                 bound = forward_bound(drawn.reference, Ref(at), dtype)
                 assert bound.allows(share * largest) == (share < 1 or not largest.size), (at, share)
+
+
+def test_a_number_without_elements_bounds_no_alias_of_it() -> None:
+    program = parse("a = leaf (0,3) []; b = exp a; backward b with (0,3) []")
+    bound = forward_bound(Reference(program), Ref(1), "float64")
+    assert bound.array((0,)).shape == (0,)
+    assert np.isinf(bound.array((2,))).all()

@@ -93,10 +93,12 @@ class Bound:
 
     def array(self, shape: tuple[int, ...] | None = None, runs: int = SAMPLES) -> Array:
         """Returns the largest error of each element. If `shape` is not the shape of the number, as for an alias of a
-        part of it, every element has the largest error of all.
+        part of it, every element has the largest error of all; an infinite one if the number has no elements.
         """
         largest = self._largest(runs)
-        return largest if shape is None or largest.shape in (shape, ()) else np.full(shape, largest.max())
+        if shape is None or largest.shape in (shape, ()):
+            return largest
+        return np.full(shape, largest.max() if largest.size else np.inf)
 
     def _largest(self, runs: int) -> Array:
         if self.measure is None:
