@@ -29,7 +29,15 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, Tensor
+from autograd_conformance.programs.observations import (
+    Gradient,
+    Kind,
+    Observation,
+    Raised,
+    Returned,
+    StepObservation,
+    Tensor,
+)
 from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
@@ -79,7 +87,7 @@ def expectations(program: Program, observation: Observation, target: Target) -> 
 
 
 def _may_be_unsupported(choice: Choice) -> bool:
-    """Whether an instruction returned that may also say that a derivative is not implemented, and may do nothing else."""
+    """Whether an instruction returned, and may otherwise say only that a derivative is not implemented."""
     kinds = {kind for kind, _ in choice.allowed}
     return choice.chosen == RETURNS and kinds == {RETURNS, Kind.NOT_IMPLEMENTED.value}
 
@@ -204,12 +212,17 @@ class _Expectations:
                 instead = next(iter(traced.expectation.raises), None)
             case Raised(kind):
                 raises = next(iter(traced.expectation.raises)) if len(traced.expectation.raises) == 1 else kind
+                if kind not in (raises, Kind.UNKNOWN):
+                    raise Undetermined("the rules expect another error than the one that was observed")
         self.stepped |= isinstance(traced.step, Step)
         gradients = {ref: self._gradient(traced, ref, got, computed) for ref, got in observed.gradients.items()}
         self.held.update(gradients)
         self.latest.update(observed.gradients)
         self.seen.update({ref: tensor.value for ref, tensor in observed.values.items()})
-        return Expected(returns, raises, instead, gradients, values, fired)
+        expected = Expected(returns, raises, instead, gradients, values, fired)
+        if not all(number.holds(value) for number, value in _compared(expected, observed)):
+            raise Undetermined("the reference follows another path than the framework that observed it")
+        return expected
 
     def _returned(
         self, traced: TraceStep, k: int, tensor: Tensor | None, computed: dict[Ref, Number | None]
@@ -309,3 +322,18 @@ class _Expectations:
 
     def _epsilon(self, dtype: str) -> float:
         return EPSILON[self.judging.precision(dtype)]
+
+
+def _compared(expected: Expected, observed: StepObservation) -> Iterator[tuple[Number, np.ndarray]]:
+    """Yields each number that a vector expects of an instruction, with what was observed, as far as there is both."""
+    results = observed.outcome.values if isinstance(observed.outcome, Returned) else ()
+    fired = {each.hook: each for each in observed.fired}
+    pairs = (
+        *zip(expected.returns or (), results, strict=False),
+        *((each, observed.gradients.get(ref)) for ref, each in expected.gradients.items()),
+        *((each, observed.values.get(ref)) for ref, each in expected.values.items()),
+        *((each, fired.get(ref)) for ref, each in expected.fired.items()),
+    )
+    for number, tensor in pairs:
+        if number is not None and tensor is not None and tensor.value is not None:
+            yield number, tensor.value

@@ -31,6 +31,10 @@ class Number:
     may_be_missing: bool = False
     """Whether the array is a gradient of zeros, in place of which there may be none."""
 
+    def holds(self, value: np.ndarray) -> bool:
+        """Whether an observed array has the right shape, and elements within the bounds."""
+        return value.shape == self.value.shape and bool((np.abs(value - self.value) <= self.bound).all())
+
     def to_json(self) -> dict[str, Json]:
         """Returns the number as plain JSON: `shape`, `dtype`, `data` and `bound`, flat and row-major."""
         form: dict[str, Json] = {
