@@ -14,19 +14,23 @@ import pytest
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote import protocol
+from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.interactions.recorded import Recorded, recorded
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.package.places import ROOT
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.formats.text import render
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.stream import load
 from autograd_conformance.rules.stages import STAGES
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.vectors import making, situations
+from autograd_conformance.vectors.claims import Answers
 from autograd_conformance.vectors.command import main
 from autograd_conformance.vectors.expectations import Undetermined, expectations
 from autograd_conformance.vectors.vector import LEVELS, id_of
@@ -172,6 +176,17 @@ def test_what_the_rules_leave_open_makes_no_vector(text: str, why: str, torch: T
     program = parse(text, VOCABULARY)
     with pytest.raises(Undetermined, match=why):
         expectations(program, torch.observe(program), torch)
+
+
+def test_a_refusal_that_is_not_claimed_makes_no_vector(torch: InProcess):
+    program = parse("a = leaf [1, 2]; b = multiply a a; backward b with [1, 1, 1]", VOCABULARY)
+    *_, call = expectations(program, torch.observe(program), torch)[0]
+    assert call.raises is Kind.COTANGENT_SHAPE
+    form = handshake(torch.adapter)
+    form["capabilities"] = [name for name in form["capabilities"] if name != Capability.COTANGENT_CHECK.name]
+    claimed = Remote(Answers(protocol.handshake(json.dumps(form).encode())))
+    with pytest.raises(Undetermined, match="does not claim to refuse it"):
+        expectations(program, torch.observe(program), claimed)
 
 
 def test_a_gradient_of_zeros_may_be_missing(torch: Target):

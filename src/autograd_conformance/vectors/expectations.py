@@ -214,6 +214,9 @@ class _Expectations:
                 raises = next(iter(traced.expectation.raises)) if len(traced.expectation.raises) == 1 else kind
                 if kind not in (raises, Kind.UNKNOWN):
                     raise Undetermined("the rules expect another error than the one that was observed")
+                rule = traced.expectation.raises.get(raises)
+                if rule is not None and not RULES[rule].needs <= self.judging.capabilities:
+                    raise Undetermined("the framework does not claim to refuse it")
         self.stepped |= isinstance(traced.step, Step)
         gradients = {ref: self._gradient(traced, ref, got, computed) for ref, got in observed.gradients.items()}
         self.held.update(gradients)
