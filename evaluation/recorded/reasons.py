@@ -131,7 +131,7 @@ def _other_value_of_one_option(one: str, other: str) -> bool:
     if kind(one) is None or kind(one) != kind(other):
         return False
     first, second = option(one), option(other)
-    if second == f"no {first}" or (first, second) in (("two leaves", "three or more leaves"), ("", "")):
+    if second == f"no {first}":
         return True
     counts = [each.split()[-1] for each in (first, second) if each.startswith(NUMBERS) and not each.endswith("twice")]
     if len(counts) == len({*counts}) + 1:

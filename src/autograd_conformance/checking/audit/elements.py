@@ -9,20 +9,10 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from autograd_conformance.checking.audit.tails import last_call
 from autograd_conformance.ops.rows.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import (
-    Apply,
-    Attrs,
-    Backward,
-    Grad,
-    Instruction,
-    Leaf,
-    Literal,
-    Program,
-    Ref,
-)
+from autograd_conformance.programs.language import Apply, Attrs, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.checks.elements import ELEMENTWISE, is_elementwise
 from autograd_conformance.strategies.building.alphabet import Alphabet
@@ -78,11 +68,7 @@ def _steps(op: str, numbers: tuple[float, ...], attrs: Attrs, dtype: str, alphab
     operands = tuple(Ref(at) for at in range(len(numbers)))
     yield from (Leaf(_filled(number, dtype)) for number in numbers)
     yield Apply(op, operands, attrs)
-    root, ones = Ref(len(numbers)), _filled(1.0, dtype)
-    if alphabet.can(Capability.IMPERATIVE):
-        yield Backward((root,), (ones,))
-    else:
-        yield Grad((root,), operands, (ones,))
+    yield last_call(Ref(len(numbers)), operands, _filled(1.0, dtype), alphabet)
 
 
 def _filled(number: float, dtype: str) -> Literal:

@@ -62,10 +62,15 @@ def _steps(op: str, operand: Literal, order: int, alphabet: Alphabet) -> Iterato
     yield Apply(op, (Ref(0),), ())
     if order == 2:
         yield Grad((Ref(1),), (Ref(0),), (ones,), None, True)
-    if alphabet.can(Capability.IMPERATIVE):
-        yield Backward((Ref(order),), (ones,))
-    else:
-        yield Grad((Ref(order),), (Ref(0),), (ones,))
+    yield last_call(Ref(order), (Ref(0),), ones, alphabet)
+
+
+def last_call(root: Ref, operands: tuple[Ref, ...], cotangent: Literal, alphabet: Alphabet) -> BackwardCall:
+    """Returns a call that leaves the gradients of the operands in them, or else returns the gradients, as the framework
+    can.
+    """
+    imperative = alphabet.can(Capability.IMPERATIVE)
+    return Backward((root,), (cotangent,)) if imperative else Grad((root,), operands, (cotangent,))
 
 
 def single(program: Program) -> Iterator[Program]:
