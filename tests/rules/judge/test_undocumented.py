@@ -66,6 +66,26 @@ class Loses(Torch):
         return tuple(x.detach() for x in made) if op in ("sort", "floor") else made
 
 
+class DoublesSecond(Shares):
+    """A framework whose second derivatives are wrong, and which says nothing about memory."""
+
+    name = "doubles-second"
+
+    def grad(self, *given: Any) -> Any:
+        made, creates_graph = super().grad(*given), given[4]
+        return made if creates_graph else [None if x is None else 2 * x for x in made]
+
+
+class CopiesReshaped(Shares):
+    """A framework whose reshaped values are copies, and which says nothing about memory."""
+
+    name = "copies-reshaped"
+
+    def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Any:
+        made = super().apply(op, operands, attrs)
+        return made.clone() if op == "reshape" else made
+
+
 def judged(adapter: type[Torch], text: str) -> Violation | None:
     target, program = InProcess(adapter()), parse(text, VOCABULARY)
     return first_violation(program, target.observe(program), target)
@@ -80,6 +100,31 @@ def test_sharing_is_judged_where_it_is_documented(text: str) -> None:
     assert [judged(adapter, text) for adapter in (Shares, Copies)] == [None, None]
     violation = judged(Documented, text)
     assert violation is not None and violation.rule in ("gradients/forward", "writes/aliases")
+
+
+RESHAPED = "a = leaf [0.5, 2]; b = reshape a shape=(2,1); "
+
+
+def test_a_value_that_may_be_a_view_is_judged_until_it_is_written_to() -> None:
+    text = RESHAPED + "c = exp b; d = sum c dim=(0,1) keepdim=False; e = grad d wrt a create=True; f = sum e dim=(0,) keepdim=False; g = grad f wrt a"
+    assert judged(Shares, text) is None
+    violation = judged(DoublesSecond, text)
+    assert violation is not None and violation.rule.startswith("higher/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no_grad: write a mul_scalar_ scalar=2.0; c = square b; backward c with [[1], [3]]",
+        "c = square b; no_grad: write a mul_scalar_ scalar=2.0; backward c with [[1], [3]]; d = sin b",
+        "c = square b; backward c with [[1], [3]] retain=True; step a sgd lr=0.1; backward c with [[1], [2]]",
+        "c = square b; no_grad: write b mul_scalar_ scalar=2.0; d = sin a; backward c with [[1], [3]]",
+        "c = square b; requires a False; d = sin b; backward d with [[1], [2]]; backward c with [[1], [3]]",
+        "d = sin b; assign b d; detach_ b; c = square b; e = square a; backward e with [1, 2]",
+    ],
+)
+def test_a_write_to_what_may_be_a_view_is_right_either_way(text: str) -> None:
+    assert [judged(adapter, RESHAPED + text) for adapter in (Shares, CopiesReshaped)] == [None, None]
 
 
 def test_a_call_that_retains_the_graph_does_not_end_it() -> None:

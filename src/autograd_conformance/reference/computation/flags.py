@@ -62,4 +62,6 @@ class Flags:
         changed and the rules do not say what happens to its views.
         """
         views = set(self.storages.view_family(target)) - self.tape.same_objects([target])
+        for other in self.storages.possible_overlaps(target):
+            views.update(self.storages.aliases(other))
         self.storages.views_of_toggled.update(views)

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from autograd_conformance.programs.language import Apply, Attrs, Backward, Delete, Detach, Grad, Instruction, Ref
+from autograd_conformance.programs.language import (
+    Apply,
+    Attrs,
+    Backward,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    InPlace,
+    Instruction,
+    Ref,
+)
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array, forward_of
@@ -69,6 +80,9 @@ class Storages:
     overlapping: dict[Ref, set[Ref]] = field(default_factory=dict)
     """For each storage, the other storages that were observed to use the same memory although the op table does not say
     so."""
+    may_overlap: dict[Ref, set[Ref]] = field(default_factory=dict)
+    """For each storage, the other storages that may use the same memory: the framework may return a view or a copy, and
+    does not say which."""
     ids: dict[Ref, int] = field(default_factory=dict)
     """For each storage, the number that the framework reported for its memory, as long as some value uses it."""
     strides_observed: set[Ref] = field(default_factory=set)
@@ -122,6 +136,22 @@ class Storages:
         storage = self.storage(ref)
         return self.alias_lists.get(storage, [storage])
 
+    def add_possible_overlap(self, ref: Ref, others: Iterable[Ref]) -> None:
+        """Records that a new value may share memory with each of the others."""
+        storage = self.storage(ref)
+        for other in map(self.storage, others):
+            self.may_overlap.setdefault(storage, set()).add(other)
+            self.may_overlap.setdefault(other, set()).add(storage)
+
+    def possible_overlaps(self, ref: Ref) -> set[Ref]:
+        """Returns the other storages that may use the memory of a value, directly or through storages between them."""
+        own = self.storage(ref)
+        found, new = {own}, {own}
+        while new:
+            new = {other for storage in new for other in self.may_overlap.get(storage, ())} - found
+            found |= new
+        return found - {own}
+
     def record_memory(self, ref: Ref, number: int) -> None:
         """Records the observed memory of a new value, as a number; storages with the same number overlap."""
         storage = self.storage(ref)
@@ -158,8 +188,10 @@ class Storages:
         """Gives a value, and so all values that share its storage, new elements, by instruction `at`."""
         storage = self.storage(ref)
         self.versions[storage] = at
-        for other in self.overlapping.get(storage, ()):
+        possible = self.possible_overlaps(ref) if self.may_overlap else set()
+        for other in self.overlapping.get(storage, set()) | possible:
             self.unspecified.update(self.aliases(other))
+        self.versions.update(dict.fromkeys(possible, at))
         aliases = self.aliases(ref)
         if len(aliases) == 1 or not self.documented:
             self.values[ref] = value
@@ -234,13 +266,15 @@ class Storages:
         return self.outside_domains.issuperset(self.unspecified.intersection(used))
 
     def uses_unspecified(self, step: Instruction) -> bool:
-        """Whether an instruction uses an unspecified value, or changes one whose storage was observed to overlap
-        another.
+        """Whether an instruction uses an unspecified value, changes one whose storage was observed to overlap another,
+        or writes in place to one that may be a view or have views.
         """
         if self.overlapping and not isinstance(step, READING):
             changed = step.inputs or () if isinstance(step, Backward) else operands(step)
             if any(self.storage(r) in self.overlapping for r in changed):
                 return True
+        if isinstance(step, InPlace | DetachInPlace) and self.storage(step.target) in self.may_overlap:
+            return True
         if not self.unspecified and not self.views_of_toggled:
             return False
         return any(r in self.unspecified or r in self.views_of_toggled for r in operands(step))

@@ -80,7 +80,7 @@ class Views:
                     source = next((r for r in step.args if ids.get(storages.storage(r)) == memory), None)
                 elif not documented:
                     source = None
-                    storages.unspecified.add(out)
+                    storages.add_possible_overlap(out, step.args)
             if source is not None:
                 derived = Derived(source, step.op, step.attrs, step.args, k)
                 storages.add_view(out, derived, restricted=not recording or row.multi)
