@@ -46,7 +46,7 @@ def test_each_turn_tries_another_wrong_observation(monkeypatch):
     tried: list[Observation] = []
     monkeypatch.setattr(known_answers, "_passes", lambda seen: tried.append(seen) or len(tried) % 2 == 1)
     assert [judge_error(turn) for turn in range(6)] == [None] * 6
-    shown = [f"{each[2].outcome} {each[-1].gradients[Ref(0)]}" for each in tried[1::2]]
+    shown = [f"{each[1].outcome} {each[-1].gradients[Ref(0)]}" for each in tried[1::2]]
     assert shown[:3] == shown[3:]
     assert len({*shown}) == 3
 

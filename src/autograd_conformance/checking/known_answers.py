@@ -18,22 +18,21 @@ from autograd_conformance.programs.own_numpy import np, rebound_note
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 
-PROGRAM = parse("a = leaf [1, -2]; b = exp a; c = multiply b a; backward c with [1, 3]", VOCABULARY)
+PROGRAM = parse("a = leaf [1, -2]; b = exp a; backward b with [1, 3]", VOCABULARY)
 CAPABILITIES = frozenset({Capability.IMPERATIVE, Capability.ACCUMULATES, Capability.COTANGENTS})
 
 LEAF, COTANGENT = (1.0, -2.0), (1.0, 3.0)
 POWERS = tuple(map(math.exp, LEAF))
-PRODUCTS = tuple(power * x for power, x in zip(POWERS, LEAF))
-GRADIENT = tuple(given * power * (x + 1) for given, power, x in zip(COTANGENT, POWERS, LEAF))
+GRADIENT = tuple(given * power for given, power in zip(COTANGENT, POWERS))
 
 KNOWN = (
     ("what is right", (GRADIENT,), True),
     ("a gradient twice as large", (tuple(2 * each for each in GRADIENT),), False),
     ("a gradient of NaN", ((GRADIENT[0], math.nan),), False),
-    ("a wrong result", (GRADIENT, (PRODUCTS[0], PRODUCTS[1] + 0.1)), False),
+    ("a wrong result", (GRADIENT, (POWERS[0], POWERS[1] + 0.1)), False),
 )
 """Observations of `PROGRAM` with a known verdict: what is right or wrong about each, its gradient (and, if not the
-right ones, the products), and whether the judge has to accept it.
+right ones, the powers), and whether the judge has to accept it.
 """
 
 LONGEST = 200
@@ -61,9 +60,9 @@ def _passes(observation: Observation) -> bool:
     return judge(PROGRAM, observation, Reference(PROGRAM), CAPABILITIES).violation is None
 
 
-def _observation(gradient: tuple[float, ...], products: tuple[float, ...] = PRODUCTS) -> Observation:
+def _observation(gradient: tuple[float, ...], powers: tuple[float, ...] = POWERS) -> Observation:
     gradients = Gradient(np.array(gradient), "float64")
-    made = [StepObservation(Returned((_tensor(data),))) for data in (LEAF, POWERS, products)]
+    made = [StepObservation(Returned((_tensor(data),))) for data in (LEAF, powers)]
     return (*made, replace(StepObservation(Returned()), gradients={Ref(0): gradients}))
 
 
