@@ -1,5 +1,5 @@
 """PyTorch with something around each program that is documented to leave gradients as they are: hooks on saved tensors,
-modes that pass each call on, anomaly mode, a subclass of the tensor.
+modes that pass each call on, modes that are switched off, a subclass of the tensor.
 
 Sources: https://docs.pytorch.org/docs/stable/autograd.html, https://docs.pytorch.org/docs/stable/notes/extending.html.
 """
@@ -34,6 +34,21 @@ from torch.overrides import TorchFunctionMode
 class PassesOn(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         return function(*args, **(kwargs or {}))
+"""
+
+DETERMINISTIC = """
+class Deterministic:
+    def __enter__(self):
+        torch.use_deterministic_algorithms(True)
+
+    def __exit__(self, *error):
+        torch.use_deterministic_algorithms(False)
+"""
+
+COMPILES_BACKWARD = """
+import torch._dynamo.compiled_autograd
+
+compiled = torch.compile(backend="eager", dynamic=False)
 """
 
 PLAIN = """
@@ -143,6 +158,46 @@ class TorchOneThread(TorchAround):
 
     name = "torch-one-thread"
     surroundings = (Surrounding("torch.autograd.set_multithreading_enabled(False)"),)
+
+
+class TorchDeterministic(TorchAround):
+    """PyTorch that uses deterministic algorithms only."""
+
+    name = "torch-deterministic"
+    surroundings = (Surrounding("Deterministic()", DETERMINISTIC),)
+
+
+class TorchDualLevel(TorchAround):
+    """PyTorch inside of a level of forward mode in which no value has a tangent."""
+
+    name = "torch-dual-level"
+    surroundings = (Surrounding("torch.autograd.forward_ad.dual_level()"),)
+
+
+class TorchInferenceOff(TorchAround):
+    """PyTorch in inference mode, which is switched off again inside."""
+
+    name = "torch-inference-off"
+    surroundings = (Surrounding("torch.inference_mode()"), Surrounding("torch.inference_mode(False)"))
+
+
+class TorchAutocastOff(TorchAround):
+    """PyTorch that may cast to bfloat16, which is switched off again inside."""
+
+    name = "torch-autocast-off"
+    surroundings = (
+        Surrounding("torch.autocast('cpu', torch.bfloat16)"),
+        Surrounding("torch.autocast('cpu', enabled=False)"),
+    )
+
+
+class TorchCompiledAutograd(TorchAround):
+    """PyTorch that traces each backward call, whole, and runs the compiled trace:
+    https://docs.pytorch.org/tutorials/intermediate/compiled_autograd_tutorial.html.
+    """
+
+    name = "torch-compiled-autograd"
+    surroundings = (Surrounding("torch._dynamo.compiled_autograd._enable(compiled)", COMPILES_BACKWARD),)
 
 
 class TorchSubclass(TorchEager):
