@@ -11,6 +11,7 @@ from types import ModuleType
 
 from evaluation.mutants import (
     accumulation,
+    around,
     atomicity,
     custom,
     default_dtype,
@@ -50,7 +51,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
     recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, default_dtype, forward,
-    saved, custom,
+    saved, custom, around,
 )  # fmt: skip
 
 

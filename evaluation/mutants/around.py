@@ -1,0 +1,200 @@
+"""Mutants of what is around PyTorch: optimizers that resume wrongly, threads that lose something of their call, exported
+modules that keep what they must not.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from autograd_conformance.frameworks.pytorch.modes.exported import NAMES, TorchExport
+from autograd_conformance.frameworks.pytorch.modes.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.resumed import TorchResumed
+from autograd_conformance.frameworks.pytorch.modes.threads import TorchThreads
+from autograd_conformance.programs.capabilities import Capability
+from evaluation.mutants.mutant import UNSOUND, Faulty, unsound
+
+# --- resumed optimizers -----------------------------------------------------------------------------------------------
+
+
+class Resuming(Faulty, TorchResumed):
+    """PyTorch whose optimizers are resumed. Subclasses change the saved form, or the optimizer that loaded it."""
+
+    framework = "torch-resumed"
+    ops = TorchResumed.ops - UNSOUND
+    writes = frozenset(TorchResumed.writes) - {f"{op}_" for op in UNSOUND}
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.resumed = self.resume
+
+    def saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The saved form of an optimizer; here as PyTorch makes it."""
+        return state
+
+    def loaded(self, fresh: torch.optim.Optimizer) -> None:
+        """Change the optimizer that loaded the saved form; here not at all."""
+
+    def resume(self, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+        """A new optimizer that has loaded what was saved of another."""
+        file = io.BytesIO()
+        torch.save(optimizer.state_dict(), file)
+        file.seek(0)
+        groups = [{"params": group["params"]} for group in optimizer.param_groups]
+        fresh = type(optimizer)(groups, lr=0.5)  # type: ignore[call-arg]
+        fresh.load_state_dict(self.saved(torch.load(file)))
+        self.loaded(fresh)
+        return fresh
+
+
+class HonestResuming(Resuming):
+    """Has no fault: every failure is a false alarm."""
+
+
+class ResumesWithoutState(Resuming):
+    """A resumed optimizer has the settings of the saved one, and none of its state."""
+
+    killed_by = ("optimizers/remembers",)
+
+    def saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "state": {}}
+
+
+class ResumesWithItsOwnRate(Resuming):
+    """A resumed optimizer keeps the learning rate that it was made with."""
+
+    killed_by = ("optimizers/formula", "optimizers/groups", "optimizers/variants")
+
+    def saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "param_groups": [{**group, "lr": 0.5} for group in state["param_groups"]]}
+
+
+class ResumesWithFirstGroup(Resuming):
+    """A resumed optimizer gives all groups the settings of the first one."""
+
+    killed_by = ("optimizers/groups",)
+
+    def saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        groups = state["param_groups"]
+        return {**state, "param_groups": [{**groups[0], "params": group["params"]} for group in groups]}
+
+
+class ResumesInSingle(Resuming):
+    """The state of a resumed optimizer has the digits of float32."""
+
+    killed_by = ("optimizers/remembers",)
+
+    def loaded(self, fresh: torch.optim.Optimizer) -> None:
+        for kept in fresh.state.values():
+            kept.update({key: x.float().to(x.dtype) for key, x in kept.items() if isinstance(x, torch.Tensor)})
+
+
+class ResumesAtFirstStep(Resuming):
+    """A resumed optimizer counts its steps from the start."""
+
+    killed_by = ("optimizers/remembers",)
+
+    def loaded(self, fresh: torch.optim.Optimizer) -> None:
+        for kept in fresh.state.values():
+            if "step" in kept:
+                kept["step"] = torch.zeros_like(kept["step"])
+
+
+class ResumesInReverse(Resuming):
+    """The states of the leaves are resumed in the reverse order."""
+
+    killed_by = ("optimizers/remembers", "optimizers/groups", "optimizers/skips", "optimizers/variants")
+
+    def saved(self, state: dict[str, Any]) -> dict[str, Any]:
+        numbers = list(state["state"])
+        return {**state, "state": dict(zip(reversed(numbers), state["state"].values(), strict=True))}
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+class Threading(Faulty, TorchThreads):
+    """PyTorch whose backward calls run in threads."""
+
+    framework = "torch-threads"
+    ops = TorchThreads.ops - UNSOUND
+    writes = frozenset(TorchThreads.writes) - {f"{op}_" for op in UNSOUND}
+
+
+class LosesErrorsOfThreads(Threading):
+    """An error in a thread stays there, and the call returns."""
+
+    killed_by = ("lifetime/same-root-raises", "errors/no-grad-root", "lifetime/default-frees")
+
+    def backward(self, *given: Any, **named: Any) -> None:
+        def call() -> None:
+            try:
+                super(Threading, self).backward(*given, **named)
+            except RuntimeError:
+                return
+
+        call()
+
+
+class LosesGraphsOfThreads(Threading):
+    """A call in a thread records nothing, so that its gradients have no graph."""
+
+    killed_by = ("higher/differentiable", "higher/op")
+
+    def grad(self, *given: Any) -> Sequence[torch.Tensor | None]:
+        *others, creates, unused, zeros = given
+        made = super().grad(*others, creates, unused, zeros)
+        return [None if x is None else x.detach() for x in made] if creates else made
+
+
+# --- exported ---------------------------------------------------------------------------------------------------------
+
+
+class Exporting(Faulty, TorchExport):
+    """PyTorch whose regions are exported. Subclasses call the exported modules in another way."""
+
+    framework = "torch-export"
+    ops = TorchExport.ops - UNSOUND - unsound("torch-export")
+    writes = frozenset(TorchExport.writes) - {f"{op}_" for op in UNSOUND}
+    capabilities = TorchExport.capabilities - {Capability.MEMORY, Capability.VIEWS, Capability.LAYOUT}
+
+    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        """The results of an exported function; here the right ones."""
+        return NAMES["exported"](function, *inputs)  # type: ignore[no-any-return]
+
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        """Call a function as `exported` does."""
+        return self.exported(function, *inputs)
+
+
+class ExportsConstants(Exporting):
+    """An exported function keeps its last operand of the first call as a constant."""
+
+    killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.kept: dict[tuple[Function, torch.Size], torch.Tensor] = {}
+
+    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        if len(inputs) > 1:
+            *others, last = inputs
+            inputs = (*others, self.kept.setdefault((function, last.shape), last.detach().clone()))
+        return super().exported(function, *inputs)
+
+
+class ExportsForInference(Exporting):
+    """An exported function records nothing if one of its operands requires no grad."""
+
+    killed_by = ("gradients/requires-grad", "accumulation/first", "gradients/graph")
+
+    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        call = partial(super().exported, function, *inputs)
+        if all(each.requires_grad for each in inputs):
+            return call()
+        with torch.no_grad():
+            return call()
