@@ -1,5 +1,5 @@
-"""Mutants of what is around PyTorch: optimizers that resume wrongly, threads that lose something of their call, exported
-modules that keep what they must not.
+"""Mutants of what is around PyTorch: optimizers that resume wrongly, threads that lose something of their call, and
+exported modules that keep what they must not.
 """
 
 from __future__ import annotations

@@ -106,10 +106,8 @@ RESHAPED = "a = leaf [0.5, 2]; b = reshape a shape=(2,1); "
 
 
 def test_a_value_that_may_be_a_view_is_judged_until_it_is_written_to() -> None:
-    text = (
-        RESHAPED
-        + "c = exp b; d = sum c dim=(0,1) keepdim=False; e = grad d wrt a create=True; f = sum e dim=(0,) keepdim=False; g = grad f wrt a"
-    )
+    derived = "d = sum c dim=(0,1) keepdim=False; e = grad d wrt a create=True; "
+    text = f"{RESHAPED}c = exp b; {derived}f = sum e dim=(0,) keepdim=False; g = grad f wrt a"
     assert judged(Shares, text) is None
     violation = judged(DoublesSecond, text)
     assert violation is not None and violation.rule.startswith("higher/")
