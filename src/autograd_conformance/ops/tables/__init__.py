@@ -13,6 +13,7 @@ from autograd_conformance.ops.tables.convolution import CONVOLUTION
 from autograd_conformance.ops.tables.cumulative import CUMULATIVE
 from autograd_conformance.ops.tables.diagonals import DIAGONALS
 from autograd_conformance.ops.tables.elementwise import ELEMENTWISE
+from autograd_conformance.ops.tables.fourier import FOURIER
 from autograd_conformance.ops.tables.indexing import INDEXING
 from autograd_conformance.ops.tables.joining import JOINING, SPLITTING
 from autograd_conformance.ops.tables.linalg import LINALG
@@ -41,6 +42,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     CONVOLUTION,
     POOLING,
     LINALG,
+    FOURIER,
     RECURRENT,
 )
 

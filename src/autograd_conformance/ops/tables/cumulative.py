@@ -1,5 +1,5 @@
 """Cumulative ops, of which each result depends on its own element and all earlier ones, and so each gradient on all
-later cotangents; and `diff`, which subtracts neighbours.
+later cotangents; `diff`, which subtracts neighbours; and an integral by the trapezoidal rule.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, t
 from autograd_conformance.ops.rows.selection import scanned
 from autograd_conformance.ops.rows.shapes import dims, every, having, nonempty, ranked, shaped
 
-ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
+ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 LINE = shaped(ranked(1))
 FILLED = shaped(every(ranked(1), nonempty))
@@ -37,6 +37,12 @@ def _min(j, x, dim):
 
 def _differences(shape) -> Choices:
     return [{"n": 1, **c} for c in dims(shape, low=1)] + [{"n": 2, **c} for c in dims(shape, low=2)][:2]
+
+
+def _trapezoid(j, x, dx, dim):
+    size, axis = x.shape[dim], dim % x.ndim
+    later, earlier = j.lax.slice_in_dim(x, 1, size, axis=axis), j.lax.slice_in_dim(x, 0, size - 1, axis=axis)
+    return j.np.sum(later + earlier, axis=axis) * (dx / 2)
 
 
 def _diff(j, x, n, dim):
@@ -90,6 +96,15 @@ CUMULATIVE = table(
         domains=(DISTINCT,),
         also_saves=(0,),
         **FILLED,
+    ),
+    Op(
+        "trapezoid",
+        "torch.trapezoid({0}, dx={dx}, dim={dim})",
+        _trapezoid,
+        MAYBE,
+        choices=lambda shape: [{"dx": 0.5, **each} for each in dims(shape, low=2)],
+        domains=(ANY,),
+        **shaped(every(nonempty, having(2))),
     ),
     Op(
         "diff",

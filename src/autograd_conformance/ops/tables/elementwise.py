@@ -21,6 +21,7 @@ from autograd_conformance.ops.rows.domains import (
     UNIT,
     off,
     off_steps,
+    strictly,
 )
 from autograd_conformance.ops.rows.row import Certainty, Op, table
 from autograd_conformance.ops.rows.shapes import offer
@@ -29,6 +30,17 @@ ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 SCALARS = offer(scalar=(2.0, -0.5, 3))
 BOUNDS = ({"min": -1.0, "max": 1.0}, {"min": None, "max": 1.0}, {"min": -1.0, "max": None})
+
+
+def _bessel(j, x, order):
+    """The modified Bessel function of the first kind, of order 0 or 1, by its power series. It is accurate to float64's
+    rounding for numbers of at most 10 in magnitude.
+    """
+    quarter, total = x * x / 4, 0.0
+    for k in range(40, -1, -1):
+        total = 1.0 + total * quarter / ((k + 1) * (k + 1 + order))
+    return total * x / 2 if order else total
+
 
 ARITHMETIC = (
     Op("negative", "-{0}", lambda j, x: -x, NEVER),
@@ -104,6 +116,7 @@ TRIGONOMETRY = (
     Op("atanh", "torch.atanh({0})", lambda j, x: j.np.arctanh(x), ALWAYS, domains=(UNIT,)),
     Op("sinc", "torch.sinc({0})", lambda j, x: j.np.sin(pi * x) / (pi * x), ALWAYS, domains=(NONZERO,)),
     Op("deg2rad", "torch.deg2rad({0})", lambda j, x: x * (pi / 180), MAYBE),
+    Op("rad2deg", "torch.rad2deg({0})", lambda j, x: x * (180 / pi), MAYBE),
 )
 
 SPECIAL = (
@@ -112,18 +125,63 @@ SPECIAL = (
     Op("erfinv", "torch.erfinv({0})", lambda j, x: j.sp.erfinv(x), ALWAYS, domains=(UNIT,)),
     Op("lgamma", "torch.lgamma({0})", lambda j, x: j.sp.gammaln(x), ALWAYS, domains=(POSITIVE,)),
     Op("digamma", "torch.digamma({0})", lambda j, x: j.sp.digamma(x), ALWAYS, domains=(POSITIVE,)),
+    Op(
+        "polygamma",
+        "torch.polygamma({n}, {0})",
+        lambda j, x, n: j.sp.polygamma(n, x),
+        ALWAYS,
+        choices=offer(n=(1, 2)),
+        domains=(POSITIVE,),
+    ),
+    Op(
+        "mvlgamma",
+        "torch.mvlgamma({0}, {p})",
+        lambda j, x, p: p * (p - 1) / 4 * log(pi) + sum(j.sp.gammaln(x - k / 2) for k in range(p)),
+        ALWAYS,
+        choices=offer(p=(2, 3)),
+        domains=(ABOVE_ONE,),
+    ),
+    Op("entr", "torch.special.entr({0})", lambda j, x: -x * j.np.log(x), ALWAYS, domains=(POSITIVE,)),
+    Op("ndtr", "torch.special.ndtr({0})", lambda j, x: j.sp.erfc(-x / 2**0.5) / 2, ALWAYS, domains=(SMALL,)),
+    Op("log_ndtr", "torch.special.log_ndtr({0})", lambda j, x: j.sp.log_ndtr(x), ALWAYS, domains=(SMALL,)),
+    Op("ndtri", "torch.special.ndtri({0})", lambda j, x: j.sp.ndtri(x), ALWAYS, domains=(PROBABILITY,)),
+    Op("erfcx", "torch.special.erfcx({0})", lambda j, x: j.np.exp(x * x) * j.sp.erfc(x), ALWAYS, domains=(SMALL,)),
+    Op("i0", "torch.special.i0({0})", lambda j, x: _bessel(j, x, 0), ALWAYS, domains=(strictly(SMALL),)),
+    Op("i1", "torch.special.i1({0})", lambda j, x: _bessel(j, x, 1), ALWAYS, domains=(strictly(SMALL),)),
 )
 
 STEPS = (
     Op("sign", "torch.sign({0})", lambda j, x: j.np.sign(x), NEVER, domains=(off(0.0),)),
     Op("floor", "torch.floor({0})", lambda j, x: j.np.floor(x), NEVER, domains=(off_steps(0.0),)),
     Op("ceil", "torch.ceil({0})", lambda j, x: j.np.ceil(x), NEVER, domains=(off_steps(0.0),)),
+    Op("trunc", "torch.trunc({0})", lambda j, x: j.np.trunc(x), NEVER, domains=(off_steps(0.0),)),
     Op("round", "torch.round({0})", lambda j, x: j.np.floor(x + 0.5), NEVER, domains=(off_steps(0.5),)),
     Op(
         "frac",
         "torch.frac({0})",
         lambda j, x: x - j.np.sign(x) * j.np.floor(j.np.abs(x)),
         NEVER,
+        domains=(off_steps(0.0),),
+    ),
+)
+
+PERIODS = offer(scalar=(2.0, 3))
+
+REMAINDERS = (
+    Op(
+        "remainder_scalar",
+        "torch.remainder({0}, {scalar})",
+        lambda j, x, scalar: x - j.np.floor(x / scalar) * scalar,
+        NEVER,
+        choices=PERIODS,
+        domains=(off_steps(0.0),),
+    ),
+    Op(
+        "fmod_scalar",
+        "torch.fmod({0}, {scalar})",
+        lambda j, x, scalar: x - j.np.trunc(x / scalar) * scalar,
+        NEVER,
+        choices=PERIODS,
         domains=(off_steps(0.0),),
     ),
 )
@@ -135,4 +193,4 @@ CASTS = (
     Op("astype_float64", "{0}.to(torch.float64, copy=True)", lambda j, x: x, NEVER, dtype="float64"),
 )
 
-ELEMENTWISE = table("elementwise", *ARITHMETIC, *EXPONENTIALS, *TRIGONOMETRY, *SPECIAL, *STEPS, *CASTS)
+ELEMENTWISE = table("elementwise", *ARITHMETIC, *EXPONENTIALS, *TRIGONOMETRY, *SPECIAL, *STEPS, *REMAINDERS, *CASTS)

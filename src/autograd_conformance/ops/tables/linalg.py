@@ -70,6 +70,19 @@ def _inv(j, x):
     return _matrix(j, [[(-1) ** (i + k) * _expanded(_minor(rows, k, i)) / det for k in n] for i in n])
 
 
+def _pinv(j, x):
+    """Returns the Moore-Penrose inverse of an invertible matrix, or of one with independent rows or columns."""
+    turned = j.np.swapaxes(x, -1, -2)
+    if x.shape[-2] <= x.shape[-1]:
+        return j.np.matmul(turned, _inv(j, j.np.matmul(x, turned)))
+    return j.np.matmul(_inv(j, j.np.matmul(turned, x)), turned)
+
+
+def _cholesky_solve(j, b, lower):
+    triangle = j.np.where(np.tril(np.ones(lower.shape[-2:], bool)), lower, 0.0)
+    return _solve(j, j.np.matmul(triangle, j.np.swapaxes(triangle, -1, -2)), b)
+
+
 def _solve(j, a, b):
     return j.np.matmul(_inv(j, a), b)
 
@@ -144,7 +157,18 @@ LINALG = table(
     "linalg",
     _op("det", "torch.linalg.det({0})", _det, INVERTIBLE, also_saves=(0, RESULTS)),  # of one row, it is linear
     _op("slogdet", "torch.linalg.slogdet({0})", _slogdet, INVERTIBLE),
+    _op("logdet", "torch.logdet({0})", lambda j, x: j.np.log(_det(j, x)), DOMINANT),
     _op("inv", "torch.linalg.inv({0})", _inv, INVERTIBLE),
+    _op("pinv", "torch.linalg.pinv({0})", _pinv, INVERTIBLE),
+    _op(
+        "cholesky_solve",
+        "torch.cholesky_solve({0}, torch.tril({1}))",
+        _cholesky_solve,
+        SQUARABLE,
+        DOMINANT,
+        accepts=every(nonempty, ranked(2), lambda shape: shape[-2] <= 3),
+        rest=lambda first: [((*first[:-1], first[-2]),)],
+    ),
     _op("solve", "torch.linalg.solve({0}, {1})", _solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
     _op(
         "solve_triangular",

@@ -13,6 +13,7 @@ from autograd_conformance.ops.rows.domains import (
     SMALL,
     SQUARABLE,
     ZEROS_APART,
+    off,
 )
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.selection import nested
@@ -120,6 +121,23 @@ def _gaussian(j, x, y, var, reduction):
 
 def _soft_margin(j, x, target, reduction):
     return _reduce(j, j.np.log1p(j.np.exp(-x * np.array(target))), reduction)
+
+
+def _ranking(j, x, y, target, reduction):
+    return _reduce(j, j.np.maximum(0.5 - np.array(target) * (x - y), 0.0), reduction)
+
+
+def _hinge(j, x, target, reduction):
+    return _reduce(j, j.np.where(np.array(target) == 1, x, j.np.maximum(1 - x, 0.0)), reduction)
+
+
+def _multilabel(j, x, y, reduction):
+    losses = y * j.np.logaddexp(0.0, -x) + (1 - y) * j.np.logaddexp(0.0, x)
+    return _reduce(j, j.np.mean(losses, axis=-1), reduction)
+
+
+def _distance_over(j, gaps, p):
+    return j.np.exp(j.np.log(j.np.sum(j.np.exp(p * j.np.log(j.np.abs(gaps))), axis=-1)) / p)
 
 
 def _signs(shape: Shape) -> Choices:
@@ -267,6 +285,41 @@ LOSSES = table(
         _soft_margin,
         MODERATE,
         choices=_signs,
+    ),
+    _loss(
+        "margin_ranking_loss",
+        "margin_ranking_loss({0}, {1}, torch.tensor({target}, dtype={0}.dtype, device={0}.device), "
+        "margin=0.5, reduction={reduction})",
+        _ranking,
+        MODERATE,
+        rest=same,
+        choices=lambda *shapes: _signs(shapes[0]),
+        apart=_gap_off(0.5),
+    ),
+    _loss(
+        "hinge_embedding_loss",
+        "hinge_embedding_loss({0}, torch.tensor({target}, dtype={0}.dtype, device={0}.device), reduction={reduction})",
+        _hinge,
+        off(1.0),
+        choices=_signs,
+    ),
+    _loss(
+        "multilabel_soft_margin_loss",
+        "multilabel_soft_margin_loss({0}, {1}, reduction={reduction})",
+        _multilabel,
+        MODERATE,
+        PROBABILITY,
+        rest=same,
+        **shaped(every(nonempty, ranked(1, 2))),
+    ),
+    _loss(
+        "pairwise_distance",
+        "pairwise_distance({0}, {1}, p={p})",
+        lambda j, x, y, p: _distance_over(j, x - y + 1e-6, p),
+        rest=same,
+        choices=offer(p=(2.0, 3.0)),
+        apart=_gap_off(0.0),
+        **shaped(every(nonempty, ranked(1))),
     ),
     _loss(
         "cosine_similarity",
