@@ -63,6 +63,7 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-subclass",
         "torch-custom",
         "torch-compile-eager-custom",
+        "torch-export",
     ],
 )
 def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str) -> None:

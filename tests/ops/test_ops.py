@@ -258,6 +258,7 @@ FAMILY_NAMES = [
     "normalisation",
     "convolution",
     "pooling",
+    "fourier",
     "linalg",
 ]
 

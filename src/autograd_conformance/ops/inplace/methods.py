@@ -20,6 +20,7 @@ SAME_NAME = (
     "erfc", "erfinv", "lgamma", "digamma", "sign", "floor", "ceil", "round", "frac", "atan2", "hypot", "xlogy",
     "copysign", "lerp", "addcmul", "addcdiv", "cumulative_sum", "cumulative_prod", "tril", "triu", "scatter",
     "scatter_add", "index_add", "index_copy", "index_fill", "masked_fill", "addmm", "addmv", "addr", "baddbmm",
+    "rad2deg", "trunc", "mvlgamma", "remainder_scalar", "fmod_scalar",
 )  # fmt: skip
 """Ops written ``torch.name({0}, ...)``; in place they are methods: ``{0}.name_(...)``.
 
@@ -43,6 +44,8 @@ OTHER_CODE = {
     "pow_scalar_": ("pow_scalar", "{0}.pow_({exponent})"),
     "pow_integer_": ("pow_integer", "{0}.pow_({exponent})"),
     "lerp_scalar_": ("lerp_scalar", "{0}.lerp_({1}, {weight})"),
+    "polygamma_": ("polygamma", "{0}.polygamma_({n})"),
+    "i0_": ("i0", "{0}.i0_()"),
     "clamp_min_": ("maximum", "{0}.clamp_min_({1})"),
     "clamp_max_": ("minimum", "{0}.clamp_max_({1})"),
     "relu_": ("relu", "{0}.relu_()"),

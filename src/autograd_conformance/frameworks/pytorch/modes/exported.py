@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from autograd_conformance.frameworks.pytorch.modes.flags import is_random
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
+from autograd_conformance.programs.language import Program
 
 EXPORTED = """
 modules = {}
@@ -42,6 +45,14 @@ class Export(Layer):
     programs_each = 16
     prelude = EXPORTED.strip()
     call = "exported({arguments})"
+
+    def start(self) -> None:
+        """Silence the exporter: exceptions report failures."""
+        torch._logging.set_logs(all=logging.CRITICAL)
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Whether an instruction draws no random numbers: a module has no seed, and draws others at each call."""
+        return not is_random(program[at])
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Calls the module that `torch.export.export` makes of the function."""
