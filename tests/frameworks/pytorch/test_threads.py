@@ -1,4 +1,4 @@
-"""Backward calls in threads: each runs in a thread of its own, and its gradients and errors are as usual."""
+"""Backward calls in threads: each runs in a separate thread, and its gradients and errors are as usual."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def exported(function, *inputs):
         modules[key] = torch.export.export(Region(), inputs, strict=False).module()
     return modules[key](*inputs)
 """
-"""What exports a function, once for operands of the same form, and runs the exported module."""
+"""The code that exports a function, once for operands of the same form, and runs the exported module."""
 
 NAMES: dict[str, Any] = {"torch": torch}
 exec(EXPORTED, NAMES)
