@@ -72,6 +72,7 @@ ACTIVATIONS = table(
         off(0.0),
         choices=offer(slope=(0.01, 0.25)),
     ),
+    _op("rrelu", "F.rrelu({0})", lambda j, x: _where(j, x, x, (1 / 8 + 1 / 3) / 2 * x), off(0.0)),
     _op("prelu", "F.prelu({0}, {1})", _prelu, off(0.0), ANY, rest=_weights, also_saves=(1,)),  # in one backward op
     _op("elu", "F.elu({0}, alpha={alpha})", _elu, off(0.0), choices=offer(alpha=(1.0, 0.5))),
     _op("celu", "F.celu({0}, alpha={alpha})", _celu, off(0.0), choices=offer(alpha=(1.0, 0.5))),

@@ -72,6 +72,7 @@ BINARY = table(
     _two("multiply", "{0} * {1}", lambda j, a, b: a * b, ALWAYS, SQUARABLE, promotes=ALWAYS),
     _two("divide", "{0} / {1}", lambda j, a, b: a / b, ALWAYS, ANY, NONZERO),
     _two("pow", "{0} ** {1}", lambda j, a, b: j.np.exp(b * j.np.log(a)), ALWAYS, POWERS, SMALL),
+    _two("ldexp", "torch.ldexp({0}, {1})", lambda j, a, b: a * j.np.exp(b * np.log(2)), ALWAYS, SQUARABLE, SMALL),
     _two("atan2", "torch.atan2({0}, {1})", lambda j, a, b: j.np.arctan2(a, b), ALWAYS, apart=_off_cut),
     _two("hypot", "torch.hypot({0}, {1})", lambda j, a, b: j.np.sqrt(a * a + b * b), ALWAYS, apart=_off_origin),
     _two("logaddexp", "torch.logaddexp({0}, {1})", lambda j, a, b: b + _log1pexp(j, a - b), ALWAYS, MODERATE),

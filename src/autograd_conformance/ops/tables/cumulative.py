@@ -39,10 +39,14 @@ def _differences(shape) -> Choices:
     return [{"n": 1, **c} for c in dims(shape, low=1)] + [{"n": 2, **c} for c in dims(shape, low=2)][:2]
 
 
-def _trapezoid(j, x, dx, dim):
+def _means(j, x, dim):
+    """The means of neighbours along a dimension."""
     size, axis = x.shape[dim], dim % x.ndim
-    later, earlier = j.lax.slice_in_dim(x, 1, size, axis=axis), j.lax.slice_in_dim(x, 0, size - 1, axis=axis)
-    return j.np.sum(later + earlier, axis=axis) * (dx / 2)
+    return (j.lax.slice_in_dim(x, 1, size, axis=axis) + j.lax.slice_in_dim(x, 0, size - 1, axis=axis)) / 2
+
+
+def _trapezoid(j, x, dx, dim):
+    return j.np.sum(_means(j, x, dim), axis=dim) * dx
 
 
 def _diff(j, x, n, dim):
@@ -101,6 +105,15 @@ CUMULATIVE = table(
         "trapezoid",
         "torch.trapezoid({0}, dx={dx}, dim={dim})",
         _trapezoid,
+        MAYBE,
+        choices=lambda shape: [{"dx": 0.5, **each} for each in dims(shape, low=2)],
+        domains=(ANY,),
+        **shaped(every(nonempty, having(2))),
+    ),
+    Op(
+        "cumulative_trapezoid",
+        "torch.cumulative_trapezoid({0}, dx={dx}, dim={dim})",
+        lambda j, x, dx, dim: j.np.cumsum(_means(j, x, dim), axis=dim) * dx,
         MAYBE,
         choices=lambda shape: [{"dx": 0.5, **each} for each in dims(shape, low=2)],
         domains=(ANY,),

@@ -78,6 +78,15 @@ ARITHMETIC = (
         choices=offer(base=(2.0, 0.5, 3)),
         domains=(SMALL,),
     ),
+    Op(
+        "float_power_scalar",
+        "torch.float_power({0}, {exponent})",
+        lambda j, x, exponent: j.np.exp(exponent * j.np.log(x)),
+        ALWAYS,
+        choices=offer(exponent=(1.5, -2.5)),
+        domains=(POWERS,),
+        dtype="float64",
+    ),
     Op("abs", "torch.abs({0})", lambda j, x: j.np.abs(x), ALWAYS, domains=(off(0.0),)),
     Op(
         "clip",
@@ -116,6 +125,7 @@ TRIGONOMETRY = (
     Op("atanh", "torch.atanh({0})", lambda j, x: j.np.arctanh(x), ALWAYS, domains=(UNIT,)),
     Op("sinc", "torch.sinc({0})", lambda j, x: j.np.sin(pi * x) / (pi * x), ALWAYS, domains=(NONZERO,)),
     Op("deg2rad", "torch.deg2rad({0})", lambda j, x: x * (pi / 180), MAYBE),
+    Op("nan_to_num", "torch.nan_to_num({0})", lambda j, x: x, MAYBE, also_saves=(0,)),
     Op("rad2deg", "torch.rad2deg({0})", lambda j, x: x * (180 / pi), MAYBE),
 )
 

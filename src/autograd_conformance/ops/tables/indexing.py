@@ -58,6 +58,15 @@ def _rows(shape: Shape) -> Choices:
     return [{"index": index} for index in dict.fromkeys(((n - 1, 0), (0, 0), ((0, n - 1),)))]
 
 
+def _bags(shape: Shape) -> Choices:
+    n = shape[0]
+    return [{"index": ((n - 1, 0), (0, 0)), "mode": "sum"}, {"index": ((0, n - 1, 0),), "mode": "mean"}]
+
+
+def _bagged(j, rows, mode):
+    return j.np.sum(rows, axis=1) if mode == "sum" else j.np.mean(rows, axis=1)
+
+
 def _indices(*shapes: Shape) -> Choices:
     """Returns choices of ``dim`` and of an ``index`` array of the last operand's shape, for each dimension: reversed,
     and with repetitions.
@@ -184,6 +193,13 @@ TAKING = (
         f"F.embedding({_tensor('index')}, {{0}})",
         lambda j, x, index: _take(j, x, 0, index),
         _rows,
+        every(nonempty, ranked(2, 2)),
+    ),
+    _op(
+        "embedding_bag",
+        f"F.embedding_bag({_tensor('index')}, {{0}}, mode={{mode}})",
+        lambda j, x, index, mode: _bagged(j, _take(j, x, 0, index), mode),
+        _bags,
         every(nonempty, ranked(2, 2)),
     ),
     _op(

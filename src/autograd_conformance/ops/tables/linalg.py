@@ -161,6 +161,12 @@ LINALG = table(
     _op("inv", "torch.linalg.inv({0})", _inv, INVERTIBLE),
     _op("pinv", "torch.linalg.pinv({0})", _pinv, INVERTIBLE),
     _op(
+        "cholesky_inverse",
+        "torch.cholesky_inverse(torch.tril({0}))",
+        lambda j, x: _cholesky_solve(j, np.eye(x.shape[-1]), x),
+        DOMINANT,
+    ),
+    _op(
         "cholesky_solve",
         "torch.cholesky_solve({0}, torch.tril({1}))",
         _cholesky_solve,

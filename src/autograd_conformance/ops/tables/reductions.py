@@ -10,7 +10,7 @@ from autograd_conformance.ops.rows.selection import folded, logsumexp, ordered
 from autograd_conformance.ops.rows.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
 from autograd_conformance.programs.language import Shape
 
-ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
+ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 OVER = "dim={dim}, keepdim={keepdim}"
 
@@ -96,8 +96,10 @@ def _all(name: str, torch: str, reference, *domains, accepts=nonempty, **more) -
     return Op(name, torch, reference, ALWAYS, domains=domains, **more, **shaped(accepts))
 
 
-def _some(name: str, torch: str, reference, saves: Certainty, *domains, choices=reduced, accepts=nonempty) -> Op:
-    return Op(name, torch, reference, saves, choices=choices, domains=domains or (ANY,), **shaped(accepts))
+def _some(
+    name: str, torch: str, reference, saves: Certainty, *domains, choices=reduced, accepts=nonempty, **more
+) -> Op:
+    return Op(name, torch, reference, saves, choices=choices, domains=domains or (ANY,), **more, **shaped(accepts))
 
 
 def _one(name: str, torch: str, reference, *domains, choices=lines, **more) -> Op:
@@ -114,6 +116,14 @@ SUMS = (
         choices=reduced,
     ),
     _some("mean", f"torch.mean({{0}}, {OVER})", _mean, NEVER),
+    _some(
+        "nansum",
+        f"torch.nansum({{0}}, {OVER})",
+        lambda j, x, dim, keepdim: j.np.sum(x, axis=dim, keepdims=keepdim),
+        MAYBE,
+        also_saves=(0,),
+    ),
+    _some("nanmean", f"torch.nanmean({{0}}, {OVER})", _mean, MAYBE, also_saves=(0,)),
     # The product of one element needs no saved value, but PyTorch saves it.
     _all(
         "prod",

@@ -26,8 +26,8 @@ def resumed(optimizer):
     fresh.load_state_dict(torch.load(file))
     return fresh
 """
-"""The code that resumes an optimizer: a new optimizer, made with another learning rate, loads the state and the settings
-of the old one from a file.
+"""The code that resumes an optimizer: a new optimizer, made with another learning rate, loads the state and the
+settings of the old one from a file.
 """
 
 
