@@ -45,10 +45,12 @@ class Deterministic:
         torch.use_deterministic_algorithms(False)
 """
 
-COMPILES_BACKWARD = """
+TRACES_BACKWARD = """
 import torch._dynamo.compiled_autograd
 
-compiled = torch.compile(backend="eager", dynamic=False)
+
+def traced(graph):
+    return graph
 """
 
 PLAIN = """
@@ -192,12 +194,13 @@ class TorchAutocastOff(TorchAround):
 
 
 class TorchCompiledAutograd(TorchAround):
-    """PyTorch that traces each backward call, whole, and runs the compiled trace:
-    https://docs.pytorch.org/tutorials/intermediate/compiled_autograd_tutorial.html.
+    """PyTorch that traces each backward call, whole, once for equal graphs, and runs the trace:
+    https://docs.pytorch.org/tutorials/intermediate/compiled_autograd_tutorial.html. The compiler gives back the trace
+    as it is.
     """
 
     name = "torch-compiled-autograd"
-    surroundings = (Surrounding("torch._dynamo.compiled_autograd._enable(compiled)", COMPILES_BACKWARD),)
+    surroundings = (Surrounding("torch._dynamo.compiled_autograd._enable(traced)", TRACES_BACKWARD),)
 
 
 class TorchSubclass(TorchEager):
