@@ -38,6 +38,7 @@ from evaluation.fresh.sixth.gradients import ReshapeOfExpanded
 from evaluation.fresh.sixth.higher import BatchedProductTwice
 from evaluation.fresh.sixth.hooks import RetainedStaysBehind
 from evaluation.fresh.sixth.optimizers import DecayForEachDtype
+from evaluation.mutants.mutant import UNSOUND
 
 BOTH = ("float64", "float32")
 
@@ -105,7 +106,7 @@ def test_where_compiling_is_expensive_each_use_can_be_joined() -> None:
     assert len(programs) == 6 and all(map(can_join, programs))
 
 
-@pytest.mark.parametrize("op", sorted(OPS)[::9])
+@pytest.mark.parametrize("op", sorted({*OPS} - UNSOUND)[::9])
 def test_uses_hold_on_pytorch(op: str, torch_target: InProcess) -> None:
     for program in uses.programs(op, BOTH):
         assert first_violation(program, torch_target.observe(program), torch_target) is None

@@ -30,7 +30,7 @@ from autograd_conformance.strategies.building.alphabet import Alphabet
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.suites.test_higher_ops import passes_lower_orders
 
-STEPS = frozenset({"sign", "floor", "ceil", "round"})
+STEPS = frozenset({"sign", "floor", "ceil", "round", "trunc"})
 """Ops whose derivatives are zero, so that no second derivative exists."""
 
 TORCH = Torch()

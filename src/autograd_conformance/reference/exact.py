@@ -70,6 +70,11 @@ FIRST: Mapping[str, Function] = {
     "erfc": lambda x: -2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-(x**2)),
     "lgamma": mpmath.digamma,
     "digamma": lambda x: mpmath.psi(1, x),
+    "entr": lambda x: -mpmath.log(x) - 1,
+    "ndtr": mpmath.npdf,
+    "erfcx": lambda x: 2 * x * mpmath.exp(x**2) * mpmath.erfc(x) - 2 / mpmath.sqrt(mpmath.pi),
+    "i0": lambda x: mpmath.besseli(1, x),
+    "i1": lambda x: (mpmath.besseli(0, x) + mpmath.besseli(2, x)) / 2,
     "gelu": _gelu,
     "silu": _silu,
     "mish": _mish,
@@ -84,7 +89,7 @@ LARGEST = 1000.0
 """Largest absolute value at which derivatives are computed: some of these functions take long further out."""
 
 DOMAINS: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "lgamma", "digamma"), (0.0, LARGEST)),
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "lgamma", "digamma", "entr"), (0.0, LARGEST)),
     **dict.fromkeys(("asin", "acos", "atanh"), (-1.0, 1.0)),
     "acosh": (1.0, LARGEST), "log1p": (-1.0, LARGEST), "tan": (-1.5, 1.5), "sinc": (-0.9, 0.9),
 }  # fmt: skip

@@ -20,7 +20,7 @@ SAME_NAME = (
     "erfc", "erfinv", "lgamma", "digamma", "sign", "floor", "ceil", "round", "frac", "atan2", "hypot", "xlogy",
     "copysign", "lerp", "addcmul", "addcdiv", "cumulative_sum", "cumulative_prod", "tril", "triu", "scatter",
     "scatter_add", "index_add", "index_copy", "index_fill", "masked_fill", "addmm", "addmv", "addr", "baddbmm",
-    "rad2deg", "trunc", "mvlgamma", "remainder_scalar", "fmod_scalar", "nan_to_num", "ldexp",
+    "trunc", "mvlgamma", "remainder_scalar", "fmod_scalar", "nan_to_num", "ldexp",
 )  # fmt: skip
 """Ops written ``torch.name({0}, ...)``; in place they are methods: ``{0}.name_(...)``.
 

@@ -174,6 +174,7 @@ LINALG = table(
         DOMINANT,
         accepts=every(nonempty, ranked(2), lambda shape: shape[-2] <= 3),
         rest=lambda first: [((*first[:-1], first[-2]),)],
+        also_saves=(0,),
     ),
     _op("solve", "torch.linalg.solve({0}, {1})", _solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
     _op(
