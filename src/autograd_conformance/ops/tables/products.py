@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autograd_conformance.ops.rows.domains import MARGIN, SMALL, SQUARABLE
+from autograd_conformance.ops.rows.domains import MARGIN, SQUARABLE, UNIT, strictly
 from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.shapes import (
     broadcast,
@@ -201,7 +201,7 @@ ATTENTION = Op(
     ALWAYS,
     rest=same_two,
     choices=offer(is_causal=(False, True)),
-    domains=(SMALL, SMALL, SQUARABLE),
+    domains=(strictly(UNIT), strictly(UNIT), SQUARABLE),
     **shaped(every(nonempty, ranked(2, 3)), (2, 2, 2)),
 )
 
