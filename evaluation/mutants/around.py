@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from autograd_conformance.frameworks.pytorch.modes.exported import NAMES, TorchExport
+from autograd_conformance.frameworks.pytorch.modes.exported import TorchExport
 from autograd_conformance.frameworks.pytorch.modes.layers import Function
 from autograd_conformance.frameworks.pytorch.modes.resumed import TorchResumed
 from autograd_conformance.frameworks.pytorch.modes.threads import TorchThreads
@@ -155,36 +155,29 @@ class LosesGraphsOfThreads(Threading):
 
 
 class Exporting(Faulty, TorchExport):
-    """PyTorch whose regions are exported. Subclasses call the exported modules in another way."""
+    """PyTorch whose regions are exported. Subclasses call what was exported in another way."""
 
     framework = "torch-export"
     ops = TorchExport.ops - UNSOUND - unsound("torch-export")
     writes = frozenset(TorchExport.writes) - {f"{op}_" for op in UNSOUND}
     capabilities = TorchExport.capabilities - {Capability.MEMORY, Capability.VIEWS, Capability.LAYOUT}
 
-    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
-        """The results of an exported function; here the right ones."""
-        return NAMES["exported"](function, *inputs)  # type: ignore[no-any-return]
-
-    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """Call a function as `exported` does."""
-        return self.exported(function, *inputs)
-
 
 class ExportsConstants(Exporting):
     """An exported function keeps its last operand of the first call as a constant."""
 
     killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
+    longest = 10
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
         self.kept: dict[tuple[Function, torch.Size], torch.Tensor] = {}
 
-    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         if len(inputs) > 1:
             *others, last = inputs
             inputs = (*others, self.kept.setdefault((function, last.shape), last.detach().clone()))
-        return super().exported(function, *inputs)
+        return super().called(function, inputs)
 
 
 class ExportsForInference(Exporting):
@@ -192,8 +185,8 @@ class ExportsForInference(Exporting):
 
     killed_by = ("gradients/requires-grad", "accumulation/first", "gradients/graph")
 
-    def exported(self, function: Function, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
-        call = partial(super().exported, function, *inputs)
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        call = partial(super().called, function, inputs)
         if all(each.requires_grad for each in inputs):
             return call()
         with torch.no_grad():

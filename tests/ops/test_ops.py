@@ -249,6 +249,7 @@ FAMILY_NAMES = [
     "reductions",
     "cumulative",
     "manipulation",
+    "images",
     "joining",
     "splitting",
     "indexing",

@@ -35,3 +35,8 @@ def test_programs_run_through_exported_modules(monkeypatch: pytest.MonkeyPatch):
         assert first_violation(PROGRAM, seen, target) is None
         assert all(isinstance(each.outcome, Returned) for each in seen)
     assert len(exports) == 2  # once for both calls of the adapter, once for the printed code
+
+
+def test_what_draws_random_numbers_is_in_no_region():
+    program = parse("a = leaf [1, 2]; b = dropout_mask a p=0.5 seed=0; c = multiply a b", VOCABULARY)
+    assert [TorchExport().holds(program, at, ()) for at in (1, 2)] == [False, True]

@@ -14,6 +14,7 @@ from autograd_conformance.ops.tables.cumulative import CUMULATIVE
 from autograd_conformance.ops.tables.diagonals import DIAGONALS
 from autograd_conformance.ops.tables.elementwise import ELEMENTWISE
 from autograd_conformance.ops.tables.fourier import FOURIER
+from autograd_conformance.ops.tables.images import IMAGES
 from autograd_conformance.ops.tables.indexing import INDEXING
 from autograd_conformance.ops.tables.joining import JOINING, SPLITTING
 from autograd_conformance.ops.tables.linalg import LINALG
@@ -32,6 +33,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     REDUCTIONS,
     CUMULATIVE,
     MANIPULATION,
+    IMAGES,
     JOINING,
     SPLITTING,
     INDEXING,

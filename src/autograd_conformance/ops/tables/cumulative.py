@@ -39,6 +39,10 @@ def _differences(shape) -> Choices:
     return [{"n": 1, **c} for c in dims(shape, low=1)] + [{"n": 2, **c} for c in dims(shape, low=2)][:2]
 
 
+def _spaced(shape) -> Choices:
+    return [{"dx": 0.5, **each} for each in dims(shape, low=2)]
+
+
 def _means(j, x, dim):
     """The means of neighbours along a dimension."""
     size, axis = x.shape[dim], dim % x.ndim
@@ -106,7 +110,7 @@ CUMULATIVE = table(
         "torch.trapezoid({0}, dx={dx}, dim={dim})",
         _trapezoid,
         MAYBE,
-        choices=lambda shape: [{"dx": 0.5, **each} for each in dims(shape, low=2)],
+        choices=_spaced,
         domains=(ANY,),
         **shaped(every(nonempty, having(2))),
     ),
@@ -115,7 +119,7 @@ CUMULATIVE = table(
         "torch.cumulative_trapezoid({0}, dx={dx}, dim={dim})",
         lambda j, x, dx, dim: j.np.cumsum(_means(j, x, dim), axis=dim) * dx,
         MAYBE,
-        choices=lambda shape: [{"dx": 0.5, **each} for each in dims(shape, low=2)],
+        choices=_spaced,
         domains=(ANY,),
         **shaped(every(nonempty, having(2))),
     ),

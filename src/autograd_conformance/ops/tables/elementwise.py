@@ -32,6 +32,10 @@ SCALARS = offer(scalar=(2.0, -0.5, 3))
 BOUNDS = ({"min": -1.0, "max": 1.0}, {"min": None, "max": 1.0}, {"min": -1.0, "max": None})
 
 
+def _power(j, x, exponent):
+    return j.np.exp(exponent * j.np.log(x))
+
+
 def _log_ndtr(j, x):
     """The logarithm of the normal distribution function, for numbers of at most 10 in magnitude. JAX's own is off by
     4e-9 below -20.
@@ -65,7 +69,7 @@ ARITHMETIC = (
     Op(
         "pow_scalar",
         "{0} ** {exponent}",
-        lambda j, x, exponent: j.np.exp(exponent * j.np.log(x)),
+        _power,
         ALWAYS,
         choices=offer(exponent=(1.5, 0.5, -1, -2.5)),
         domains=(POWERS,),
@@ -89,7 +93,7 @@ ARITHMETIC = (
     Op(
         "float_power_scalar",
         "torch.float_power({0}, {exponent})",
-        lambda j, x, exponent: j.np.exp(exponent * j.np.log(x)),
+        _power,
         ALWAYS,
         choices=offer(exponent=(1.5, -2.5)),
         domains=(POWERS,),

@@ -23,6 +23,9 @@ from autograd_conformance.programs.own_numpy import np
 
 ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
 
+SIGNS = "torch.tensor({target}, dtype={0}.dtype, device={0}.device)"
+"""The code of a target that is an attribute, with the dtype of the first operand."""
+
 REDUCTION = offer(reduction=("mean", "sum", "none"))
 
 
@@ -132,12 +135,7 @@ def _hinge(j, x, target, reduction):
 
 
 def _multilabel(j, x, y, reduction):
-    losses = y * j.np.logaddexp(0.0, -x) + (1 - y) * j.np.logaddexp(0.0, x)
-    return _reduce(j, j.np.mean(losses, axis=-1), reduction)
-
-
-def _distance_over(j, gaps, p):
-    return j.np.exp(j.np.log(j.np.sum(j.np.exp(p * j.np.log(j.np.abs(gaps))), axis=-1)) / p)
+    return _reduce(j, j.np.mean(_bce_logits(j, x, y, "none"), axis=-1), reduction)
 
 
 def _signs(shape: Shape) -> Choices:
@@ -152,8 +150,8 @@ def _cosine(j, x, y, dim):
     return j.np.sum(x * y, axis=dim) / (length(x) * length(y))
 
 
-def _distance(j, x, y, p):
-    return j.np.exp(j.np.log(j.np.sum(j.lax.integer_pow(j.np.abs(x - y), p))) / p)
+def _norm(j, gaps, p, axis=None):
+    return j.np.exp(j.np.log(j.np.sum(j.lax.integer_pow(j.np.abs(gaps), p), axis=axis)) / p)
 
 
 def _gap_off(*kinks: float):
@@ -281,15 +279,14 @@ LOSSES = table(
     ),
     _loss(
         "soft_margin_loss",
-        "soft_margin_loss({0}, torch.tensor({target}, dtype={0}.dtype, device={0}.device), reduction={reduction})",
+        f"soft_margin_loss({{0}}, {SIGNS}, reduction={{reduction}})",
         _soft_margin,
         MODERATE,
         choices=_signs,
     ),
     _loss(
         "margin_ranking_loss",
-        "margin_ranking_loss({0}, {1}, torch.tensor({target}, dtype={0}.dtype, device={0}.device), "
-        "margin=0.5, reduction={reduction})",
+        f"margin_ranking_loss({{0}}, {{1}}, {SIGNS}, margin=0.5, reduction={{reduction}})",
         _ranking,
         MODERATE,
         rest=same,
@@ -298,7 +295,7 @@ LOSSES = table(
     ),
     _loss(
         "hinge_embedding_loss",
-        "hinge_embedding_loss({0}, torch.tensor({target}, dtype={0}.dtype, device={0}.device), reduction={reduction})",
+        f"hinge_embedding_loss({{0}}, {SIGNS}, reduction={{reduction}})",
         _hinge,
         off(1.0),
         choices=_signs,
@@ -315,9 +312,9 @@ LOSSES = table(
     _loss(
         "pairwise_distance",
         "pairwise_distance({0}, {1}, p={p})",
-        lambda j, x, y, p: _distance_over(j, x - y + 1e-6, p),
+        lambda j, x, y, p: _norm(j, x - y + 1e-6, p, axis=-1),
         rest=same,
-        choices=offer(p=(2.0, 3.0)),
+        choices=offer(p=(2, 3)),
         apart=_gap_off(0.0),
         **shaped(every(nonempty, ranked(1))),
     ),
@@ -333,7 +330,7 @@ LOSSES = table(
     Op(
         "dist",
         "torch.dist({0}, {1}, {p})",
-        _distance,
+        lambda j, x, y, p: _norm(j, x - y, p),
         ALWAYS,
         rest=same,
         choices=offer(p=(2, 3)),

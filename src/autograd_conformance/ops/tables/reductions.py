@@ -55,6 +55,10 @@ def _std(j, x, dim, keepdim, correction):
     return j.np.sqrt(_var(j, x, dim, keepdim, correction))
 
 
+def _sum(j, x, dim, keepdim):
+    return j.np.sum(x, axis=dim, keepdims=keepdim)
+
+
 def _mean(j, x, dim, keepdim):
     return j.np.mean(x, axis=dim, keepdims=keepdim)
 
@@ -111,7 +115,7 @@ SUMS = (
     Op(
         "sum",
         f"torch.sum({{0}}, {OVER})",
-        lambda j, x, dim, keepdim: j.np.sum(x, axis=dim, keepdims=keepdim),
+        _sum,
         NEVER,
         choices=reduced,
     ),
@@ -119,7 +123,7 @@ SUMS = (
     _some(
         "nansum",
         f"torch.nansum({{0}}, {OVER})",
-        lambda j, x, dim, keepdim: j.np.sum(x, axis=dim, keepdims=keepdim),
+        _sum,
         MAYBE,
         also_saves=(0,),
     ),

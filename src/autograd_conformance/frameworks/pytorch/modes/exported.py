@@ -15,20 +15,24 @@ from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.programs.language import Program
 
 EXPORTED = """
-modules = {}
-
-
-def exported(function, *inputs):
+def exported(function):
     class Region(torch.nn.Module):
         def forward(self, *inputs):
             return function(*inputs)
 
-    key = function, *((each.shape, each.dtype, each.stride(), each.requires_grad) for each in inputs)
-    if key not in modules:
-        modules[key] = torch.export.export(Region(), inputs, strict=False).module()
-    return modules[key](*inputs)
+    modules = {}
+
+    def run(*inputs):
+        key = tuple((each.shape, each.dtype, each.stride(), each.requires_grad) for each in inputs)
+        if key not in modules:
+            modules[key] = torch.export.export(Region(), inputs, strict=False).module()
+        return modules[key](*inputs)
+
+    return run
 """
-"""The code that exports a function, once for operands of the same form, and runs the exported module."""
+"""The code that makes of a function another one, which exports it once for operands of the same form, and runs the
+exported module.
+"""
 
 NAMES: dict[str, Any] = {"torch": torch}
 exec(EXPORTED, NAMES)
@@ -44,7 +48,8 @@ class Export(Layer):
     words = "torch.export"
     programs_each = 16
     prelude = EXPORTED.strip()
-    call = "exported({arguments})"
+    head = "@exported"
+    call = "exported({function})({inputs})"
 
     def start(self) -> None:
         """Silence the exporter: exceptions report failures."""
@@ -54,9 +59,9 @@ class Export(Layer):
         """Whether an instruction draws no random numbers: a module has no seed, and draws others at each call."""
         return not is_random(program[at])
 
-    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """Calls the module that `torch.export.export` makes of the function."""
-        return NAMES["exported"](function, *inputs)  # type: ignore[no-any-return]
+    def made(self, function: Function) -> Function:
+        """Returns a function that runs what `torch.export.export` makes of the given one."""
+        return NAMES["exported"](function)  # type: ignore[no-any-return]
 
 
 class TorchExport(TorchRegions):

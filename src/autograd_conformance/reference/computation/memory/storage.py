@@ -188,7 +188,7 @@ class Storages:
         """Gives a value, and so all values that share its storage, new elements, by instruction `at`."""
         storage = self.storage(ref)
         self.versions[storage] = at
-        possible = self.possible_overlaps(ref) if self.may_overlap else set()
+        possible = self.possible_overlaps(ref)
         for other in self.overlapping.get(storage, set()) | possible:
             self.unspecified.update(self.aliases(other))
         self.versions.update(dict.fromkeys(possible, at))
