@@ -206,6 +206,12 @@ def main():
         request = json.loads(line)
         if request["do"] == "hello":
             reply = {**HANDSHAKE, **HANDSHAKES.get(FAULT, {})}
+            if FAULT == "another order each time":
+                names = sorted(("limits", "packages"), reverse=os.getpid() % 2 == 0)
+                reply |= {name: {"limits": {"sin": {}}, "packages": {"b": "1"}}[name] for name in names}
+                reply["notes"] = [f"one of its objects is at {os.getpid()}"]
+            if FAULT == "another digest each time":
+                reply["digest"] = str(os.getpid())
             if FAULT == "no such device":
                 reply = {"error": f"far has no device {request['device']!r}"}
             write(json.dumps({name: value for name, value in reply.items() if value is not None}) + "\n")

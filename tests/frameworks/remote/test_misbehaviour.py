@@ -127,6 +127,19 @@ def test_an_end_is_about_the_program_and_another_process_continues(fault: str, e
     assert outcomes[1:] == [Skipped(), Skipped()]
 
 
+def test_a_restarted_server_may_word_and_order_its_handshake_otherwise():
+    target = far("another order each time", programs=1)
+    for _ in range(6):
+        assert isinstance(target.observe(LEAF)[0].outcome, Returned)
+
+
+def test_a_restarted_server_is_told_what_its_handshake_changed():
+    target = far("another digest each time", programs=1)
+    target.observe(LEAF)
+    with pytest.raises(AdapterError, match=r"^far: after a restart its handshake differs, in digest$"):
+        target.observe(LEAF)
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -61,7 +62,6 @@ class Connection:
         self.process: Process | None = None
         self.number = self.since = 0
         self.seed: int | None = None
-        self.first_handshake: bytes | None = None
         self.described: Handshake | None = None
         self.closing: weakref.finalize[..., Any] | None = None
 
@@ -197,7 +197,7 @@ class Connection:
                     lambda: self.scale(STARTING),
                 )
             )
-            self.described = self._read(partial(protocol.handshake, line), None)
+            handshake = self._read(partial(protocol.handshake, line), None)
         except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
             how = _describe_failure(error)
             raised = AdapterError if isinstance(error, ReplyTooLong) else LoadingEnded
@@ -205,10 +205,10 @@ class Connection:
         except AdapterError:
             process.child.stop()
             raise
-        if self.first_handshake is not None and self.first_handshake != line:
+        if self.described is not None and (changed := _changed(self.described, handshake)):
             process.child.stop()
-            raise AdapterError(_describe_change(partial(protocol.handshake, self.first_handshake), self.described))
-        self.first_handshake, self.process, self.since = line, process, self.number
+            raise AdapterError(_describe_change(self.described, handshake, changed))
+        self.described, self.process, self.since = self.described or handshake, process, self.number
 
     def close(self) -> None:
         """Let the process end; the next program starts another one."""
@@ -217,10 +217,22 @@ class Connection:
             self.process = None
 
 
-def _describe_change(first_handshake: Callable[[], Handshake], handshake: Handshake) -> str:
+WORDS = ("notes", "lacks")
+"""Parts of a handshake that only tell people about the framework. They may quote messages, which may differ."""
+
+
+def _changed(first: Handshake, now: Handshake) -> list[str]:
+    """Returns the names of the parts in which a restarted server's handshake differs from the first one, whatever the
+    order in which it names things.
+    """
+    names = (each.name for each in fields(Handshake) if each.name not in WORDS)
+    return [name for name in names if getattr(first, name) != getattr(now, name)]
+
+
+def _describe_change(first: Handshake, now: Handshake, changed: Sequence[str]) -> str:
     """Describe how a restarted server's handshake differs from the first one."""
-    why = describe_difference(Description.of(first_handshake()), handshake, "a server that was started again")
-    return why or f"{handshake.name}: after a restart its handshake differs, for example in its digest or its packages"
+    why = describe_difference(Description.of(first), now, "a server that was started again")
+    return why or f"{now.name}: after a restart its handshake differs, in {', '.join(changed)}"
 
 
 def _describe_failure(error: ProcessEnded | ReplyTimeout | ReplyTooLong) -> str:

@@ -159,7 +159,7 @@ class TorchLike(TorchInterface):
         self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
         self.writes = frozenset({*WRITES}.difference(found.writes))
         self._call_otherwise(found.templates)
-        limits = {name: _limit(name, found) for name in self.ops}
+        limits = {name: _limit(name, found) for name in sorted(self.ops)}
         self.limits = {name: each for name, each in limits.items() if each != Limit()}  # type: ignore[misc]
         self.modules = tuple(each for each in (*MODULES, *RANDOM_OPS) if each not in found.modules)
         self.optimizers = {  # type: ignore[misc]
