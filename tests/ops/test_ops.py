@@ -261,6 +261,9 @@ FAMILY_NAMES = [
     "pooling",
     "fourier",
     "linalg",
+    "decompositions",
+    "distances",
+    "margins",
 ]
 
 

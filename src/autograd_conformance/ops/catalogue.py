@@ -68,9 +68,9 @@ APPLIED = frozenset((*OPS, *MODULES, *RANDOM_OPS))
 
 
 HIDDEN_BASES = frozenset((
-    "adaptive_avg_pool1d", "avg_pool1d", "cross_entropy", "dropout", "einsum", "einsum_broadcast", "einsum_three",
-    "inner", "instance_norm", "linear_bias", "lp_pool1d", "matmul", "max_pool1d", "multi_dot", "nll_loss", "repeat",
-    "repeat_uneven", "tensordot",
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "cov", "cross_entropy", "dropout", "einsum",
+    "einsum_broadcast", "einsum_three", "inner", "instance_norm", "linear_bias", "lp_pool1d", "matmul", "max_pool1d",
+    "multi_dot", "nll_loss", "repeat", "repeat_uneven", "tensordot",
 ))  # fmt: skip
 """Ops whose result has separate memory, but which PyTorch returns, for some operands, as a view of an internal tensor
 of the op (such as a product in another shape)."""

@@ -193,8 +193,8 @@ def _invertible(x: Array) -> bool:
 
 
 def _dominant(x: Array) -> Array:
-    n = x.shape[-1]
-    return np.clip(x, -4, 4) / 4 + (n + 0.5) * np.eye(n)
+    m, n = x.shape[-2:]
+    return np.clip(x, -4, 4) / 4 + (n + 0.5) * np.eye(m, n)
 
 
 def _positive_definite(x: Array) -> bool:
@@ -214,13 +214,57 @@ def _split_spectrum(x: Array) -> bool:
     return x.size == 0 or all(_gap(np.linalg.eigvalsh(m)) >= 0.25 for m in _matrices(x))
 
 
+def _near_axes(vectors: Array) -> bool:
+    return bool(np.abs(np.diagonal(vectors, axis1=-2, axis2=-1)).min() >= 0.5)
+
+
+def _eigenvectors_near_axes(x: Array) -> bool:
+    return _split_spectrum(x) and (x.size == 0 or _near_axes(np.linalg.eigh(x)[1]))
+
+
+def _split_singular_values(x: Array) -> bool:
+    found = np.linalg.svd(_matrices(x), compute_uv=False)
+    return x.size == 0 or (bool(found.min() >= 0.25) and all(_gap(each) >= 0.25 for each in found))
+
+
+def _singular_vectors_near_axes(x: Array) -> bool:
+    return _split_singular_values(x) and (x.size == 0 or _near_axes(np.linalg.svd(x)[2]))
+
+
+def _singular_values_spread(x: Array) -> Array:
+    m, n = x.shape[-2:]
+    return np.clip(x, -4, 4) / 16 + np.eye(m, n) * (2.0 * min(m, n) - 1.0 - 2.0 * np.arange(n))
+
+
 def _diagonally_dominant(x: Array) -> bool:
     size = np.abs(x)
     diagonal = np.diagonal(size, axis1=-2, axis2=-1)
     return x.size == 0 or bool((2 * diagonal - size.sum(-1)).min() >= 0.25)
 
 
+def _dominant_both_ways(x: Array) -> bool:
+    return _diagonally_dominant(x) and _diagonally_dominant(x.swapaxes(-1, -2))
+
+
+def _rows_apart(x: Array) -> bool:
+    gaps = np.abs(x[:, None] - x[None, :]).max(-1, initial=0.0) + np.eye(len(x))
+    return x.size == 0 or bool(gaps.min() >= MARGIN)
+
+
+def _differences_off_one(x: Array) -> bool:
+    gaps = np.abs(x[..., :, None] - x[..., None, :])
+    return bool(np.abs(gaps - 1.0).min(initial=np.inf) >= MARGIN)
+
+
 INVERTIBLE = Domain("well-conditioned", _invertible, _dominant)
 DOMINANT = Domain("diagonally dominant", _diagonally_dominant, _dominant)
 POSITIVE_DEFINITE = Domain("positive definite", _positive_definite, _symmetric_spread)
+DOMINANT_BOTH_WAYS = Domain("dominant in rows and columns", _dominant_both_ways, _dominant)
+EIGENVECTORS_NEAR_AXES = Domain("eigenvectors near the axes", _eigenvectors_near_axes, _symmetric_spread)
+SINGULAR_VALUES_APART = Domain("singular values apart", _split_singular_values, _singular_values_spread)
+SINGULAR_VECTORS_NEAR_AXES = Domain(
+    "singular vectors near the axes", _singular_vectors_near_axes, _singular_values_spread
+)
+ROWS_APART = Domain("no equal rows", _rows_apart, _spread)
+DIFFERENCES_OFF_ONE = Domain("differences off one", _differences_off_one, lambda x: 1.5 * _spread(x))
 SPLIT_SPECTRUM = Domain("eigenvalues apart", _split_spectrum, _symmetric_spread)

@@ -11,7 +11,9 @@ from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.binary import BINARY
 from autograd_conformance.ops.tables.convolution import CONVOLUTION
 from autograd_conformance.ops.tables.cumulative import CUMULATIVE
+from autograd_conformance.ops.tables.decompositions import DECOMPOSITIONS
 from autograd_conformance.ops.tables.diagonals import DIAGONALS
+from autograd_conformance.ops.tables.distances import DISTANCES
 from autograd_conformance.ops.tables.elementwise import ELEMENTWISE
 from autograd_conformance.ops.tables.fourier import FOURIER
 from autograd_conformance.ops.tables.images import IMAGES
@@ -20,6 +22,7 @@ from autograd_conformance.ops.tables.joining import JOINING, SPLITTING
 from autograd_conformance.ops.tables.linalg import LINALG
 from autograd_conformance.ops.tables.losses import LOSSES
 from autograd_conformance.ops.tables.manipulation import MANIPULATION
+from autograd_conformance.ops.tables.margins import MARGINS
 from autograd_conformance.ops.tables.normalisation import NORMALISATION
 from autograd_conformance.ops.tables.pooling import POOLING
 from autograd_conformance.ops.tables.products import PRODUCTS
@@ -40,10 +43,13 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     DIAGONALS,
     PRODUCTS,
     LOSSES,
+    DISTANCES,
+    MARGINS,
     NORMALISATION,
     CONVOLUTION,
     POOLING,
     LINALG,
+    DECOMPOSITIONS,
     FOURIER,
     RECURRENT,
 )

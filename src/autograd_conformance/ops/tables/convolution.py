@@ -1,4 +1,4 @@
-"""Convolution in one and two dimensions, written as a sum over the kernel's taps.
+"""Convolution in one to three dimensions, written as a sum over the kernel's taps.
 
 Each tap of a kernel reads a strided slice of the padded operand, and a convolution adds the taps' products.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from autograd_conformance.ops.rows.domains import SQUARABLE
 from autograd_conformance.ops.rows.row import LARGEST, Certainty, Choices, Op, table
-from autograd_conformance.ops.rows.shapes import every, nonempty, shaped, size
+from autograd_conformance.ops.rows.shapes import every, nonempty, ranked, shaped, size
 from autograd_conformance.ops.tables.windows import Setting, counts, each, padded, taps
 from autograd_conformance.programs.language import Shape
 
@@ -231,5 +231,14 @@ CONVOLUTION = table(
         ((1, 1, 2, 2), (1, 2, 1, 2), (2, 1, 2, 1)),
         rest=_transposed_uneven_kernels,
         choices=_uneven_transpositions,
+    ),
+    _op(
+        "conv3d",
+        f"F.conv3d({{0}}, {{1}}, {CONV})",
+        _convolve,
+        every(ranked(5, 5), nonempty, lambda s: size(s) <= 12),
+        ((1, 1, 2, 2, 2), (1, 2, 1, 2, 2), (1, 1, 2, 2, 3)),
+        rest=_kernels(3),
+        choices=_convolutions,
     ),
 )

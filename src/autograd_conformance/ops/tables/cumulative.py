@@ -1,13 +1,16 @@
 """Cumulative ops, of which each result depends on its own element and all earlier ones, and so each gradient on all
-later cotangents; `diff`, which subtracts neighbours; and an integral by the trapezoidal rule.
+later cotangents; `diff` and `gradient`, which subtract neighbours; an integral by the trapezoidal rule; and powers of
+each element.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from autograd_conformance.ops.rows.domains import ANY, DISTINCT, MODERATE, SMALL
 from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
-from autograd_conformance.ops.rows.selection import scanned
-from autograd_conformance.ops.rows.shapes import dims, every, having, nonempty, ranked, shaped
+from autograd_conformance.ops.rows.selection import scanned, slices, stacked
+from autograd_conformance.ops.rows.shapes import dims, every, having, nonempty, offer, ranked, shaped, size
 
 ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
@@ -51,6 +54,13 @@ def _means(j, x, dim):
 
 def _trapezoid(j, x, dx, dim):
     return j.np.sum(_means(j, x, dim), axis=dim) * dx
+
+
+def _slopes(j, x, spacing, dim):
+    """Half of what the neighbours on both sides of an element differ by; at the ends, what the last two do."""
+    made = slices(j, _diff(j, x, 1, dim), dim)
+    means = ((a + b) / 2 for a, b in pairwise(made))
+    return j.np.concatenate([made[0], *means, made[-1]], axis=dim) / spacing
 
 
 def _diff(j, x, n, dim):
@@ -131,5 +141,23 @@ CUMULATIVE = table(
         choices=_differences,
         domains=(ANY,),
         **shaped(having(1)),
+    ),
+    Op(
+        "gradient",
+        "torch.gradient({0}, spacing={spacing}, dim={dim})[0]",
+        _slopes,
+        MAYBE,
+        choices=lambda shape: [{"spacing": s, **c} for c in dims(shape, low=2) for s in (1.0, 0.5)][:8],
+        domains=(ANY,),
+        **shaped(every(nonempty, having(2))),
+    ),
+    Op(
+        "vander",
+        "torch.linalg.vander({0}, N={n})",
+        lambda j, x, n: stacked(j, [j.lax.integer_pow(x, k) if k else x * 0 + 1 for k in range(n)], -1),
+        ALWAYS,
+        choices=offer(n=(3, 4)),
+        domains=(SMALL,),
+        **shaped(every(nonempty, ranked(1), lambda shape: size(shape) <= 6)),
     ),
 )

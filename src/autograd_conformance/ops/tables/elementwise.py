@@ -19,6 +19,7 @@ from autograd_conformance.ops.rows.domains import (
     SQUARABLE,
     TANGENT,
     UNIT,
+    Domain,
     off,
     off_steps,
     strictly,
@@ -53,6 +54,14 @@ def _bessel(j, x, order):
         total = 1.0 + total * quarter / ((k + 1) * (k + 1 + order))
     return total * x / 2 if order else total
 
+
+def _scaled_bessel(j, x, order):
+    return _bessel(j, x, order) * j.np.exp(-j.np.abs(x))
+
+
+BESSEL = Domain(
+    "within 4, off zero", lambda x: SMALL.holds(x) and off(0.0).holds(x), lambda x: SMALL.fit(off(0.0).fit(x))
+)
 
 ARITHMETIC = (
     Op("negative", "-{0}", lambda j, x: -x, NEVER),
@@ -168,6 +177,8 @@ SPECIAL = (
     Op("ndtri", "torch.special.ndtri({0})", lambda j, x: j.sp.ndtri(x), ALWAYS, domains=(PROBABILITY,)),
     Op("erfcx", "torch.special.erfcx({0})", lambda j, x: j.np.exp(x * x) * j.sp.erfc(x), ALWAYS, domains=(SMALL,)),
     Op("i0", "torch.special.i0({0})", lambda j, x: _bessel(j, x, 0), ALWAYS, domains=(strictly(SMALL),)),
+    Op("i0e", "torch.special.i0e({0})", lambda j, x: _scaled_bessel(j, x, 0), ALWAYS, domains=(BESSEL,)),
+    Op("i1e", "torch.special.i1e({0})", lambda j, x: _scaled_bessel(j, x, 1), ALWAYS, domains=(BESSEL,)),
     Op("i1", "torch.special.i1({0})", lambda j, x: _bessel(j, x, 1), ALWAYS, domains=(strictly(SMALL),)),
 )
 

@@ -1,7 +1,10 @@
-"""Ops on images and on rows of pixels: blocks of channels as pixels, interpolation, and windows as columns."""
+"""Ops on images and on rows of pixels: blocks of channels as pixels, interpolation, windows as columns, and images
+sampled at places that are an operand.
+"""
 
 from __future__ import annotations
 
+from autograd_conformance.ops.rows.domains import ANY, off_steps
 from autograd_conformance.ops.rows.row import Certainty, Op, table
 from autograd_conformance.ops.rows.selection import picked, placed
 from autograd_conformance.ops.rows.shapes import every, nonempty, offer, ranked, size
@@ -44,8 +47,33 @@ def _patches(at: np.ndarray, kernel_size: tuple[int, int]) -> np.ndarray:
     return np.transpose(found, (0, 1, 4, 5, 2, 3)).reshape(n, c * kernel_size[0] * kernel_size[1], h * w)
 
 
-def _op(name: str, torch: str, reference, choices, accepts, fresh) -> Op:
-    return Op(name, torch, reference, Certainty.NEVER, accepts, fresh, choices=choices)
+def _sampled(j, image, grid, padding_mode):
+    """Returns the pixels at the places of a grid, whose numbers reach from -1, the middle of the first pixel of a row
+    or column, to 1, that of the last one.
+    """
+
+    def weights(places, n: int):
+        at = (places + 1) * (n - 1) / 2
+        if padding_mode == "border":
+            at = j.np.clip(at, 0, n - 1)
+        return j.np.maximum(1 - j.np.abs(at[..., None] - np.arange(n)), 0.0)[:, None]
+
+    columns, rows = (weights(grid[..., k], image.shape[-1 - k]) for k in (0, 1))
+    return j.np.sum(image[:, :, None, None] * rows[..., None] * columns[..., None, :], axis=(-2, -1))
+
+
+def _grid(h: int, w: int) -> np.ndarray:
+    """Returns the places of the pixels of an image, each as column, row and 1."""
+
+    def places(n: int) -> np.ndarray:
+        return np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1)
+
+    rows, columns = np.meshgrid(places(h), places(w), indexing="ij")
+    return np.stack([columns, rows, np.ones((h, w))], axis=-1)
+
+
+def _op(name: str, torch: str, reference, choices, accepts, fresh, **more) -> Op:
+    return Op(name, torch, reference, more.pop("saves", Certainty.NEVER), accepts, fresh, choices=choices, **more)
 
 
 IMAGES = table(
@@ -105,5 +133,25 @@ IMAGES = table(
         offer(),
         every(nonempty, ranked(3, 3), lambda s: s[1] % 4 == 0 and s[2] == 4),
         fresh=((1, 4, 4),),
+    ),
+    _op(
+        "grid_sample",
+        "F.grid_sample({0}, {1}, padding_mode={padding_mode}, align_corners=True)",
+        _sampled,
+        offer(padding_mode=("zeros", "border")),
+        every(ranked(4, 4), lambda s: {*s[2:]} <= {2, 3} and size(s) <= 18),
+        fresh=((1, 1, 2, 2), (1, 1, 3, 3), (1, 2, 2, 3), (2, 1, 2, 2)),
+        rest=lambda first: [((first[0], *places, 2),) for places in ((1, 2), (2, 2), (3, 1))],
+        domains=(ANY, off_steps(0.0)),
+        saves=Certainty.ALWAYS,
+        also_saves=(0, 1),
+    ),
+    _op(
+        "affine_grid",
+        "F.affine_grid({0}, (len({0}), 1, {h}, {w}), align_corners=True)",
+        lambda j, x, h, w: j.np.einsum("hwi,nci->nhwc", _grid(h, w), x),
+        offer(h=(2, 1), w=(2, 3)),
+        every(ranked(3, 3), lambda s: s[0] in (1, 2) and s[1:] == (2, 3)),
+        fresh=((1, 2, 3), (2, 2, 3)),
     ),
 )

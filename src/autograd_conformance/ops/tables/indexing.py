@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.ops.rows.domains import ANY
-from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
-from autograd_conformance.ops.rows.selection import along, nested, picked, placed, put, untouched
-from autograd_conformance.ops.rows.shapes import every, growing, having, nonempty, ranked, same, shaped
+from autograd_conformance.ops.rows.domains import ANY, NONZERO
+from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import along, nested, picked, placed, positions, put, slices, untouched
+from autograd_conformance.ops.rows.shapes import every, growing, having, nonempty, ranked, same, shaped, size
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
@@ -115,6 +115,61 @@ def _chosen(shape: Shape) -> Choices:
     return [choice for choice in masks(shape) if choice["mask"] not in (True, False)][:2] if shape else [{"mask": True}]
 
 
+def _combinations(*shapes: Shape) -> Choices:
+    return [{**c, "reduce": ("prod", "mean", "sum")[i % 3]} for i, c in enumerate(_indices(*shapes))]
+
+
+def _combined(j, x, source, dim, index, reduce):
+    """Adds or multiplies each element of `source` into an element of `x`, or takes the mean of all."""
+    at = along(dim, np.array(index))
+    if reduce != "prod":
+        total = x + placed(j, source, at, x.shape)
+        return total if reduce == "sum" else total / (1 + np.array(placed(j, np.ones(source.shape), at, x.shape)))
+    for place, factor in zip(at(positions(x.shape)).reshape(-1), slices(j, j.np.reshape(source, -1), 0), strict=True):
+        x = j.np.where(positions(x.shape) == place, x * factor, x)
+    return x
+
+
+def _some_rows(first: Shape) -> list[tuple[Shape, ...]]:
+    return [((k, *first[1:]),) for k in dict.fromkeys((first[0], 1, 2)) if k <= first[0]]
+
+
+def _row_numbers(*shapes: Shape) -> Choices:
+    n, k = shapes[0][0], shapes[1][0]
+    unique = [{"index": tuple(range(n))[::-1][:k], "accumulate": accumulate} for accumulate in (False, True)]
+    repeated = [{"index": tuple(i // 2 for i in range(k)), "accumulate": True}]
+    return [*unique, *(repeated if k > 1 else [])]
+
+
+def _starts(*shapes: Shape) -> Choices:
+    n, k = shapes[0][0], shapes[1][0]
+    return [{"start": start, "stop": start + k} for start in dict.fromkeys((n - k, 0))]
+
+
+def _strided(shape: Shape) -> Choices:
+    n = size(shape)
+    return [
+        {"size": (n - 1, 2), "stride": (1, 1), "offset": 0},
+        {"size": (2, 2), "stride": (1, 0), "offset": 0},
+        {"size": (n - 1,), "stride": (1,), "offset": 1},
+    ]
+
+
+def _laid_out(at: np.ndarray, size: Shape, stride: Shape, offset: int) -> np.ndarray:
+    """Returns the elements with the given strides, in the order of memory; one may be there several times."""
+    return at.reshape(-1)[offset + np.tensordot(stride, np.indices(size), 1)]
+
+
+def _masks(*shapes: Shape) -> Choices:
+    return [choice for choice in masks(*shapes) if np.shape(choice["mask"]) == shapes[0]]
+
+
+def _spread_out(j, x, source, mask):
+    chosen = np.array(mask)
+    first = picked(j, source, lambda at: at.reshape(-1)[: chosen.sum()])
+    return put(j, x, first, lambda at: at[chosen])
+
+
 def _take(j, x, dim, index):
     return picked(j, x, lambda at: np.take(at, index, axis=dim))
 
@@ -132,8 +187,8 @@ def _fill(j, x, dim, index, value):
     return x * keep + value * (1 - keep)
 
 
-def _op(name: str, torch: str, reference, choices, accepts, saves: Certainty = MAYBE, **more) -> Op:
-    return Op(name, torch, reference, saves, choices=choices, domains=(ANY,), **more, **shaped(accepts))
+def _op(name: str, torch: str, reference, choices, accepts, saves: Certainty = MAYBE, domain=ANY, **more) -> Op:
+    return Op(name, torch, reference, saves, choices=choices, domains=(domain,), **more, **shaped(accepts))
 
 
 def _view(name: str, torch: str, reference, choices, accepts) -> Op:
@@ -203,6 +258,14 @@ TAKING = (
         every(nonempty, ranked(2, 2)),
     ),
     _op(
+        "as_strided",
+        "{0}.clone(memory_format=torch.contiguous_format).as_strided({size}, {stride}, {offset}).clone()",
+        lambda j, x, size, stride, offset: picked(j, x, lambda at: _laid_out(at, size, stride, offset)),
+        _strided,
+        every(nonempty, lambda shape: 3 <= size(shape) <= 12),
+        NEVER,
+    ),
+    _op(
         "masked_select",
         f"{{0}}[{_tensor('mask')}]",
         lambda j, x, mask: picked(j, x, lambda at: at[np.array(mask)]),
@@ -262,6 +325,43 @@ PUTTING = (
         lambda j, x, mask, value: j.np.where(np.array(mask), value, x),
         _masked,
         lambda shape: True,
+    ),
+    _op(
+        "scatter_reduce",
+        f"torch.scatter_reduce({{0}}, {{dim}}, {_tensor('index')}, {{1}}, {{reduce}})",
+        _combined,
+        _combinations,
+        FILLED,
+        rest=same,
+        also_saves=(0, 1, RESULTS),
+        domain=NONZERO,
+    ),
+    _op(
+        "index_put",
+        f"torch.index_put({{0}}, ({_tensor('index')},), {{1}}, accumulate={{accumulate}})",
+        lambda j, x, source, index, accumulate: (
+            x + placed(j, source, _line(0, index), x.shape) if accumulate else put(j, x, source, _line(0, index))
+        ),
+        _row_numbers,
+        FILLED,
+        rest=_some_rows,
+    ),
+    _op(
+        "slice_scatter",
+        "torch.slice_scatter({0}, {1}, 0, {start}, {stop})",
+        lambda j, x, source, start, stop: put(j, x, source, lambda at: at[start:stop]),
+        _starts,
+        FILLED,
+        NEVER,
+        rest=_some_rows,
+    ),
+    _op(
+        "masked_scatter",
+        f"torch.masked_scatter({{0}}, {_tensor('mask')}, {{1}})",
+        _spread_out,
+        _masks,
+        FILLED,
+        rest=same,
     ),
 )
 

@@ -31,29 +31,31 @@ ALWAYS = Certainty.ALWAYS
 SYMMETRIC = "({0} + {0}.transpose(-2, -1)) / 2"
 
 
-def _rows(j, x):
+def rows_of(j, x):
     """Returns the entries of matrices as nested lists of rows, each entry as an array over all leading dimensions."""
     n = x.shape[-1]
     return [[entry(j, x, i, k) for k in range(n)] for i in range(n)]
 
 
-def _matrix(j, rows):
+def matrix(j, rows):
+    """Returns matrices whose entries are given as nested lists of rows."""
     return stacked(j, [stacked(j, row, -1) for row in rows], -2)
 
 
-def _minor(rows, i, k):
+def minor(rows, i, k):
+    """Returns nested lists of entries without row `i` and column `k`."""
     return [row[:k] + row[k + 1 :] for at, row in enumerate(rows) if at != i]
 
 
-def _expanded(rows):
+def expanded(rows):
     """Computes the determinant of a matrix, given as nested lists of its entries, by the cofactors of the first row."""
     if len(rows) == 1:
         return rows[0][0]
-    return sum((-1) ** k * rows[0][k] * _expanded(_minor(rows, 0, k)) for k in range(len(rows)))
+    return sum((-1) ** k * rows[0][k] * expanded(minor(rows, 0, k)) for k in range(len(rows)))
 
 
 def _det(j, x):
-    return _expanded(_rows(j, x))
+    return expanded(rows_of(j, x))
 
 
 def _slogdet(j, x):
@@ -61,57 +63,61 @@ def _slogdet(j, x):
     return j.np.sign(det), j.np.log(j.np.abs(det))
 
 
-def _inv(j, x):
+def inverse(j, x):
+    """Returns the inverses of matrices: the adjugate over the determinant."""
     if x.shape[-1] == 1:
         return 1 / x
-    rows = _rows(j, x)
+    rows = rows_of(j, x)
     n = range(len(rows))
-    det = _expanded(rows)
-    return _matrix(j, [[(-1) ** (i + k) * _expanded(_minor(rows, k, i)) / det for k in n] for i in n])
+    det = expanded(rows)
+    return matrix(j, [[(-1) ** (i + k) * expanded(minor(rows, k, i)) / det for k in n] for i in n])
 
 
 def _pinv(j, x):
     """Returns the Moore-Penrose inverse of an invertible matrix, or of one with independent rows or columns."""
     turned = j.np.swapaxes(x, -1, -2)
     if x.shape[-2] <= x.shape[-1]:
-        return j.np.matmul(turned, _inv(j, j.np.matmul(x, turned)))
-    return j.np.matmul(_inv(j, j.np.matmul(turned, x)), turned)
+        return j.np.matmul(turned, inverse(j, j.np.matmul(x, turned)))
+    return j.np.matmul(inverse(j, j.np.matmul(turned, x)), turned)
 
 
 def _cholesky_solve(j, b, lower):
     triangle = j.np.where(np.tril(np.ones(lower.shape[-2:], bool)), lower, 0.0)
-    return _solve(j, j.np.matmul(triangle, j.np.swapaxes(triangle, -1, -2)), b)
+    return solve(j, j.np.matmul(triangle, j.np.swapaxes(triangle, -1, -2)), b)
 
 
-def _solve(j, a, b):
-    return j.np.matmul(_inv(j, a), b)
+def solve(j, a, b):
+    """Returns the solution of linear equations, by the inverse of their matrix."""
+    return j.np.matmul(inverse(j, a), b)
 
 
 def _solve_triangular(j, a, b, upper):
     triangle = np.triu(np.ones(a.shape[-2:], bool)) if upper else np.tril(np.ones(a.shape[-2:], bool))
-    return _solve(j, j.np.where(triangle, a, 0.0), b)
+    return solve(j, j.np.where(triangle, a, 0.0), b)
 
 
-def _symmetric(j, x):
+def symmetric(j, x):
+    """Returns the symmetric part of matrices."""
     return (x + j.np.swapaxes(x, -1, -2)) / 2
 
 
-def _cholesky(j, x):
-    a = _rows(j, _symmetric(j, x))
+def cholesky(j, x):
+    """Returns the Cholesky factors of the symmetric part of matrices."""
+    a = rows_of(j, symmetric(j, x))
     n = len(a)
     lower = [[0.0 * a[0][0]] * n for _ in range(n)]
     for i in range(n):
         for k in range(i + 1):
             rest = a[i][k] - sum(lower[i][m] * lower[k][m] for m in range(k))
             lower[i][k] = j.np.sqrt(rest) if i == k else rest / lower[k][k]
-    return _matrix(j, lower)
+    return matrix(j, lower)
 
 
-def _eigenvalues(j, x):
+def eigenvalues(j, x):
     """Returns the eigenvalues of the symmetric part of matrices, in ascending order: the roots of the characteristic
     polynomial, for three rows by Viete's formula.
     """
-    a = _rows(j, _symmetric(j, x))
+    a = rows_of(j, symmetric(j, x))
     n = len(a)
     mean = sum(a[i][i] for i in range(n)) / n
     if n == 1:
@@ -120,12 +126,12 @@ def _eigenvalues(j, x):
     spread = j.np.sqrt(sum(v * v for row in centred for v in row) / (n * (n - 1)))
     if n == 2:
         return stacked(j, [mean - spread, mean + spread], -1)
-    angle = (pi / 2 - j.np.arcsin(_expanded(centred) / (2 * spread * spread * spread))) / 3
+    angle = (pi / 2 - j.np.arcsin(expanded(centred) / (2 * spread * spread * spread))) / 3
     return stacked(j, [mean + 2 * spread * j.np.cos(angle + turn * 2 * pi / 3) for turn in (1, 2, 0)], -1)
 
 
 def _power(j, x, n):
-    base = x if n > 0 else _inv(j, x)
+    base = x if n > 0 else inverse(j, x)
     out = base
     for _ in range(abs(n) - 1):
         out = j.np.matmul(out, base)
@@ -158,7 +164,7 @@ LINALG = table(
     _op("det", "torch.linalg.det({0})", _det, INVERTIBLE, also_saves=(0, RESULTS)),  # of one row, it is linear
     _op("slogdet", "torch.linalg.slogdet({0})", _slogdet, INVERTIBLE),
     _op("logdet", "torch.logdet({0})", lambda j, x: j.np.log(_det(j, x)), DOMINANT),
-    _op("inv", "torch.linalg.inv({0})", _inv, INVERTIBLE),
+    _op("inv", "torch.linalg.inv({0})", inverse, INVERTIBLE),
     _op("pinv", "torch.linalg.pinv({0})", _pinv, INVERTIBLE),
     _op(
         "cholesky_inverse",
@@ -176,7 +182,7 @@ LINALG = table(
         rest=lambda first: [((*first[:-1], first[-2]),)],
         also_saves=(0,),
     ),
-    _op("solve", "torch.linalg.solve({0}, {1})", _solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
+    _op("solve", "torch.linalg.solve({0}, {1})", solve, INVERTIBLE, SQUARABLE, rest=_right_sides),
     _op(
         "solve_triangular",
         "torch.linalg.solve_triangular({0}, {1}, upper={upper})",
@@ -186,11 +192,11 @@ LINALG = table(
         rest=lambda first: _right_sides(first)[:3],
         choices=offer(upper=(True, False)),
     ),
-    _op("cholesky", f"torch.linalg.cholesky({SYMMETRIC})", _cholesky, POSITIVE_DEFINITE),
+    _op("cholesky", f"torch.linalg.cholesky({SYMMETRIC})", cholesky, POSITIVE_DEFINITE),
     _op(
         "eigvalsh",
         f"torch.linalg.eigvalsh({SYMMETRIC})",
-        _eigenvalues,
+        eigenvalues,
         SPLIT_SPECTRUM,
         also_saves=(RESULTS,),  # of one row, it is linear
     ),

@@ -12,7 +12,6 @@ from autograd_conformance.ops.rows.domains import (
     PROBABILITY,
     SMALL,
     SQUARABLE,
-    ZEROS_APART,
     off,
 )
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
@@ -44,7 +43,8 @@ def _shifted(j, x, dim):
     return x - j.lax.stop_gradient(j.np.max(x, axis=dim, keepdims=True))
 
 
-def _reduce(j, loss, reduction):
+def reduce_loss(j, loss, reduction):
+    """Returns the losses of all elements, or their mean or sum, as `reduction` says."""
     match reduction:
         case "mean":
             return j.np.mean(loss)
@@ -78,64 +78,64 @@ def _likelihood(j, x, target, reduction):
     """
     dim = min(1, x.ndim - 1)
     chosen = np.moveaxis(np.eye(x.shape[dim])[np.array(target)], -1, dim)
-    return _reduce(j, -j.np.sum(x * chosen, axis=dim), reduction)
+    return reduce_loss(j, -j.np.sum(x * chosen, axis=dim), reduction)
 
 
 def _cross_entropy(j, x, target, reduction, label_smoothing):
     dim = min(1, x.ndim - 1)
     logs = _log_softmax(j, x, dim)
-    uniform = _reduce(j, -j.np.mean(logs, axis=dim), reduction)
+    uniform = reduce_loss(j, -j.np.mean(logs, axis=dim), reduction)
     return (1 - label_smoothing) * _likelihood(j, logs, target, reduction) + label_smoothing * uniform
 
 
 def _cross_entropy_soft(j, x, target, reduction):
     dim = min(1, x.ndim - 1)
-    return _reduce(j, -j.np.sum(target * _log_softmax(j, x, dim), axis=dim), reduction)
+    return reduce_loss(j, -j.np.sum(target * _log_softmax(j, x, dim), axis=dim), reduction)
 
 
 def _kl_div(j, x, target, reduction):
-    return _reduce(j, target * (j.np.log(target) - x), reduction)
+    return reduce_loss(j, target * (j.np.log(target) - x), reduction)
 
 
 def _kl_div_log(j, x, target, reduction):
-    return _reduce(j, j.np.exp(target) * (target - x), reduction)
+    return reduce_loss(j, j.np.exp(target) * (target - x), reduction)
 
 
 def _bce(j, x, target, reduction):
-    return _reduce(j, -(target * j.np.log(x) + (1 - target) * j.np.log1p(-x)), reduction)
+    return reduce_loss(j, -(target * j.np.log(x) + (1 - target) * j.np.log1p(-x)), reduction)
 
 
 def _bce_logits(j, x, target, reduction):
-    return _reduce(j, j.np.log1p(j.np.exp(x)) - x * target, reduction)
+    return reduce_loss(j, j.np.log1p(j.np.exp(x)) - x * target, reduction)
 
 
 def _huber(j, x, y, reduction, delta):
     d = j.np.abs(x - y)
-    return _reduce(j, j.np.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+    return reduce_loss(j, j.np.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
 
 
 def _poisson(j, x, y, reduction):
-    return _reduce(j, j.np.exp(x) - y * x, reduction)
+    return reduce_loss(j, j.np.exp(x) - y * x, reduction)
 
 
 def _gaussian(j, x, y, var, reduction):
-    return _reduce(j, 0.5 * (j.np.log(var) + (x - y) * (x - y) / var), reduction)
+    return reduce_loss(j, 0.5 * (j.np.log(var) + (x - y) * (x - y) / var), reduction)
 
 
 def _soft_margin(j, x, target, reduction):
-    return _reduce(j, j.np.log1p(j.np.exp(-x * np.array(target))), reduction)
+    return reduce_loss(j, j.np.log1p(j.np.exp(-x * np.array(target))), reduction)
 
 
 def _ranking(j, x, y, target, reduction):
-    return _reduce(j, j.np.maximum(0.5 - np.array(target) * (x - y), 0.0), reduction)
+    return reduce_loss(j, j.np.maximum(0.5 - np.array(target) * (x - y), 0.0), reduction)
 
 
 def _hinge(j, x, target, reduction):
-    return _reduce(j, j.np.where(np.array(target) == 1, x, j.np.maximum(1 - x, 0.0)), reduction)
+    return reduce_loss(j, j.np.where(np.array(target) == 1, x, j.np.maximum(1 - x, 0.0)), reduction)
 
 
 def _multilabel(j, x, y, reduction):
-    return _reduce(j, j.np.mean(_bce_logits(j, x, y, "none"), axis=-1), reduction)
+    return reduce_loss(j, j.np.mean(_bce_logits(j, x, y, "none"), axis=-1), reduction)
 
 
 def _signs(shape: Shape) -> Choices:
@@ -143,18 +143,7 @@ def _signs(shape: Shape) -> Choices:
     return [{"target": nested(1.0 - 2.0 * (at % 2)), "reduction": r} for r in ("mean", "sum", "none")]
 
 
-def _cosine(j, x, y, dim):
-    def length(v):
-        return j.np.sqrt(j.np.sum(v * v, axis=dim))
-
-    return j.np.sum(x * y, axis=dim) / (length(x) * length(y))
-
-
-def _norm(j, gaps, p, axis=None):
-    return j.np.exp(j.np.log(j.np.sum(j.lax.integer_pow(j.np.abs(gaps), p), axis=axis)) / p)
-
-
-def _gap_off(*kinks: float):
+def gap_off(*kinks: float):
     """Returns a test that the absolute difference of two operands is at least `MARGIN` away from each of the given
     kinks.
     """
@@ -219,23 +208,23 @@ LOSSES = table(
     _loss(
         "mse_loss",
         "mse_loss({0}, {1}, reduction={reduction})",
-        lambda j, x, y, reduction: _reduce(j, (x - y) * (x - y), reduction),
+        lambda j, x, y, reduction: reduce_loss(j, (x - y) * (x - y), reduction),
         SQUARABLE,
         rest=same,
     ),
     _loss(
         "l1_loss",
         "l1_loss({0}, {1}, reduction={reduction})",
-        lambda j, x, y, reduction: _reduce(j, j.np.abs(x - y), reduction),
+        lambda j, x, y, reduction: reduce_loss(j, j.np.abs(x - y), reduction),
         rest=same,
-        apart=_gap_off(0.0),
+        apart=gap_off(0.0),
     ),
     _loss(
         "huber_loss",
         "huber_loss({0}, {1}, reduction={reduction}, delta={delta})",
         _huber,
         rest=same,
-        apart=_gap_off(1.5),
+        apart=gap_off(1.5),
         choices=offer(reduction=("mean", "sum", "none"), delta=(1.5,)),
     ),
     _loss(
@@ -243,7 +232,7 @@ LOSSES = table(
         "smooth_l1_loss({0}, {1}, reduction={reduction}, beta={beta})",
         lambda j, x, y, reduction, beta: _huber(j, x, y, reduction, beta) / beta,
         rest=same,
-        apart=_gap_off(0.5),
+        apart=gap_off(0.5),
         choices=offer(reduction=("mean", "sum", "none"), beta=(0.5,)),
     ),
     _loss("kl_div", "kl_div({0}, {1}, reduction={reduction})", _kl_div, ANY, POSITIVE, rest=same),
@@ -291,7 +280,7 @@ LOSSES = table(
         MODERATE,
         rest=same,
         choices=lambda *shapes: _signs(shapes[0]),
-        apart=_gap_off(0.5),
+        apart=gap_off(0.5),
     ),
     _loss(
         "hinge_embedding_loss",
@@ -308,33 +297,5 @@ LOSSES = table(
         PROBABILITY,
         rest=same,
         **shaped(every(nonempty, ranked(1, 2))),
-    ),
-    _loss(
-        "pairwise_distance",
-        "pairwise_distance({0}, {1}, p={p})",
-        lambda j, x, y, p: _norm(j, x - y + 1e-6, p, axis=-1),
-        rest=same,
-        choices=offer(p=(2, 3)),
-        apart=_gap_off(0.0),
-        **shaped(every(nonempty, ranked(1))),
-    ),
-    _loss(
-        "cosine_similarity",
-        "cosine_similarity({0}, {1}, dim={dim})",
-        _cosine,
-        ZEROS_APART,
-        rest=same,
-        choices=lambda *shapes: dims(shapes[0], low=2),  # over one element it is always one
-        **shaped(every(nonempty, having(2))),
-    ),
-    Op(
-        "dist",
-        "torch.dist({0}, {1}, {p})",
-        lambda j, x, y, p: _norm(j, x - y, p),
-        ALWAYS,
-        rest=same,
-        choices=offer(p=(2, 3)),
-        apart=_gap_off(0.0),
-        **VALUES,
     ),
 )

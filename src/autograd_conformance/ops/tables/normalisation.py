@@ -108,6 +108,15 @@ def _normalize(j, x, dim):
     return x / j.np.sqrt(j.np.sum(x * x, axis=dim, keepdims=True))
 
 
+def _local(j, x, size, alpha, k):
+    """Divides by a power of the mean square over `size` neighbouring channels; those beyond the ends count as zero."""
+    channels = np.arange(x.shape[1])
+    apart = channels[None] - channels[:, None]
+    near = ((apart >= -(size // 2)) & (apart <= (size - 1) // 2)).astype(float)
+    sums = j.np.moveaxis(j.np.moveaxis(x * x, 1, -1) @ near.T, -1, 1)
+    return x / j.np.exp(0.75 * j.np.log(k + alpha * sums / size))
+
+
 def _batched(shape: Shape) -> bool:
     """Whether a shape has samples and channels, with more than one value per channel."""
     return 2 <= len(shape) <= 4 and nonempty(shape) and count(shape, (0, *range(2, len(shape)))) > 1
@@ -215,4 +224,11 @@ NORMALISATION = table(
         _long,
     ),
     _op("normalize", "F.normalize({0}, dim={dim})", _normalize, ROWS, dims, domain=ZEROS_APART),
+    _op(
+        "local_response_norm",
+        "F.local_response_norm({0}, {size}, alpha={alpha}, k={k})",
+        _local,
+        every(nonempty, ranked(3, 4)),
+        offer(size=(2, 3), alpha=(0.5,), k=(1.0,)),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Pooling in one and two dimensions: the mean, the maximum or the norm of a window's taps."""
+"""Pooling in one to three dimensions: the mean, the maximum or the norm of a window's taps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALWAYS, MAYBE = Certainty.ALWAYS, Certainty.MAYBE
 
 def _pools(rank: int):
     """Returns a function that offers pooling windows (``kernel_size``, ``stride``, ``padding``) for an operand that is
-    long enough.
+    long enough. PyTorch refuses a window of three dimensions that is larger than the operand without its padding.
     """
 
     def choices(shape: Shape) -> Choices:
@@ -28,7 +28,8 @@ def _pools(rank: int):
         return [
             dict(zip(WINDOW, c, strict=True))
             for c in options
-            if shortest + 2 * c[2] >= c[0] and size((*shape[:-rank], *counts(shape[-rank:], *c))) <= LARGEST
+            if shortest + (2 * c[2] if rank < 3 else 0) >= c[0]
+            and size((*shape[:-rank], *counts(shape[-rank:], *c))) <= LARGEST
         ]
 
     return choices
@@ -128,22 +129,40 @@ def _power_pool(j, x, kernel_size, stride):
 
 
 def _adaptive(j, x, output_size):
-    n = x.shape[-1]
-    mean = np.zeros((n, output_size))
-    for i in range(output_size):
-        start, stop = i * n // output_size, -(-(i + 1) * n // output_size)
+    mean = np.zeros((x.shape[-1], output_size))
+    for i, (start, stop) in enumerate(_parts(x.shape[-1], output_size)):
         mean[start:stop, i] = 1 / (stop - start)
     return j.np.matmul(x, mean)
 
 
+def _adaptive_both(j, x, output_size):
+    rows = j.np.swapaxes(_adaptive(j, j.np.swapaxes(x, -1, -2), output_size[0]), -1, -2)
+    return _adaptive(j, rows, output_size[1])
+
+
+def _adaptive_max(j, x, output_size):
+    parts = _parts(x.shape[-1], output_size)
+    return stacked(j, [j.np.max(j.lax.slice_in_dim(x, *part, axis=x.ndim - 1), axis=-1) for part in parts], -1)
+
+
+def _parts(n: int, parts: int) -> list[tuple[int, int]]:
+    """Returns the start and the stop of each part of `n` elements; neighbours may share an element."""
+    return [(i * n // parts, -(-(i + 1) * n // parts)) for i in range(parts)]
+
+
+def _adapted(shape: Shape) -> Choices:
+    return [{"output_size": n} for n in dict.fromkeys((1, 2, shape[-1])) if size(shape[:-1]) * n <= LARGEST]
+
+
 def _pooled(low: int):
-    return every(nonempty, ranked(2, 4), lambda shape: shape[-1] >= low)
+    return every(nonempty, ranked(2, 5), lambda shape: shape[-1] >= low)
 
 
 WINDOW = ("kernel_size", "stride", "padding")
 FILLING = (*WINDOW, "ceil_mode", "dilation")
 POOL = "{kernel_size}, stride={stride}, padding={padding}"
 SIGNALS, IMAGES = ((1, 2, 4),), ((1, 1, 3, 3), (1, 2, 2, 3))
+VOLUMES = ((1, 2, 2, 3), (1, 1, 2, 2, 2), (1, 2, 2, 2, 3))
 OBLONG = ((1, 3, 4), (1, 1, 3, 3), (1, 2, 2, 3))
 
 
@@ -230,8 +249,46 @@ POOLING = table(
         MAYBE,
         ANY,
         also_saves=(0,),
+        choices=_adapted,
+    ),
+    _op(
+        "avg_pool3d",
+        f"F.avg_pool3d({{0}}, {POOL})",
+        _mean_pool(3),
+        every(_pooled(1), ranked(4, 5)),
+        VOLUMES,
+        MAYBE,
+        ANY,
+        also_saves=(0,),
+        choices=_pools(3),
+    ),
+    _op(
+        "max_pool3d",
+        f"F.max_pool3d({{0}}, {POOL})",
+        _max_pool(3),
+        every(_pooled(1), ranked(4, 5)),
+        VOLUMES,
+        choices=_pools(3),
+    ),
+    _op(
+        "adaptive_avg_pool2d",
+        "F.adaptive_avg_pool2d({0}, {output_size})",
+        _adaptive_both,
+        every(_pooled(1), ranked(3, 4)),
+        IMAGES,
+        MAYBE,
+        ANY,
+        also_saves=(0,),
         choices=lambda shape: [
-            {"output_size": n} for n in dict.fromkeys((1, 2, shape[-1])) if size(shape[:-1]) * n <= LARGEST
+            {"output_size": to} for to in ((1, 1), (2, 1), (1, 2)) if size((*shape[:-2], *to)) <= LARGEST
         ],
+    ),
+    _op(
+        "adaptive_max_pool1d",
+        "F.adaptive_max_pool1d({0}, {output_size})",
+        _adaptive_max,
+        every(_pooled(1), ranked(2, 3)),
+        SIGNALS,
+        choices=_adapted,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autograd_conformance.ops.rows.domains import MARGIN, SQUARABLE, UNIT, strictly
+from autograd_conformance.ops.rows.domains import SQUARABLE, UNIT, strictly
 from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.shapes import (
     broadcast,
@@ -173,17 +173,6 @@ def _attention(j, query, key, value, is_causal):
     return j.np.matmul(powers * seen / j.np.sum(powers * seen, axis=-1, keepdims=True), value)
 
 
-def _distances(j, a, b):
-    gaps = j.np.expand_dims(a, -2) - j.np.expand_dims(b, -3)
-    return j.np.sqrt(j.np.sum(gaps * gaps, axis=-1))
-
-
-def _rows_apart(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether each row of a matrix is at least `MARGIN` away from each row of another."""
-    gaps = np.expand_dims(a, -2) - np.expand_dims(b, -3)
-    return bool(np.sqrt((gaps * gaps).sum(-1)).min(initial=np.inf) >= MARGIN)
-
-
 def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
     return Op(name, torch, reference, ALWAYS, rest=rest, domains=(SQUARABLE,), **more, **shaped(accepts, (2, 2, 2)))
 
@@ -208,14 +197,6 @@ ATTENTION = Op(
 PRODUCTS = table(
     "products",
     ATTENTION,
-    _op(
-        "cdist",
-        "torch.cdist({0}, {1})",
-        _distances,
-        lambda first: [((*first[:-2], n, first[-1]),) for n in (2, 1, 3)],
-        every(nonempty, ranked(2, 3)),
-        apart=_rows_apart,
-    ),
     _op("matmul", "{0} @ {1}", lambda j, a, b: j.np.matmul(a, b), _factors, ranked(1)),
     _op("mm", "torch.mm({0}, {1})", lambda j, a, b: j.np.matmul(a, b), _matrices, ranked(2, 2)),
     _op("mv", "torch.mv({0}, {1})", lambda j, a, b: j.np.matmul(a, b), lambda first: [((first[1],),)], ranked(2, 2)),

@@ -4,10 +4,12 @@ are broadcast back.
 
 from __future__ import annotations
 
+from math import ceil, floor
+
 from autograd_conformance.ops.rows.domains import ANY, DISTINCT, DISTINCT_MAGNITUDES, NONZERO, SMALL, SQUARABLE
 from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.selection import folded, logsumexp, ordered
-from autograd_conformance.ops.rows.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
+from autograd_conformance.ops.rows.shapes import count, every, lines, nonempty, offer, ranked, reduced, shaped, size
 from autograd_conformance.programs.language import Shape
 
 ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
@@ -55,6 +57,11 @@ def _std(j, x, dim, keepdim, correction):
     return j.np.sqrt(_var(j, x, dim, keepdim, correction))
 
 
+def _cov(j, x, correction):
+    centred = x - j.np.mean(x, axis=-1, keepdims=True)
+    return j.np.matmul(centred, centred.T) / (x.shape[-1] - correction)
+
+
 def _sum(j, x, dim, keepdim):
     return j.np.sum(x, axis=dim, keepdims=keepdim)
 
@@ -79,6 +86,12 @@ def _product(j, x, dim, keepdim):
 def _at_rank(j, x, rank, dim, keepdim):
     up = ordered(j, x, dim)
     return _line(j, j.lax.slice_in_dim(up, rank, rank + 1, axis=dim % x.ndim), dim, keepdim)
+
+
+def _quantile(j, x, q, dim, keepdim):
+    place = q * (x.shape[dim] - 1)
+    low, high = (_at_rank(j, x, rank, dim, keepdim) for rank in (floor(place), ceil(place)))
+    return low + (high - low) * (place % 1)
 
 
 def _line(j, x, dim, keepdim):
@@ -181,6 +194,16 @@ MOMENTS = (
     ),
 )
 
+COVARIANCE = Op(
+    "cov",
+    "torch.cov({0}, correction={correction})",
+    _cov,
+    ALWAYS,
+    choices=offer(correction=(1, 0)),
+    domains=(SQUARABLE,),
+    **shaped(every(nonempty, ranked(1, 2), lambda shape: min(shape) > 1)),  # of one row, it is a number
+)
+
 EXTREMES = (
     _all("max", "torch.max({0})", lambda j, x: j.np.max(x), DISTINCT),
     _all("min", "torch.min({0})", lambda j, x: -j.np.max(-x), DISTINCT),
@@ -225,6 +248,20 @@ EXTREMES = (
         DISTINCT,
         choices=_ordinals,
     ),
+    _all(
+        "nanmedian",
+        "torch.nanmedian({0})",
+        lambda j, x: _at_rank(j, j.np.reshape(x, -1), x.size // 2, 0, False),
+        DISTINCT,
+        accepts=_odd,
+    ),
+    _one(
+        "quantile",
+        f"torch.quantile({{0}}, {{q}}, {OVER})",
+        _quantile,
+        DISTINCT,
+        choices=lambda shape: [{"q": q, **each} for each in lines(shape) for q in (0.375, 1.0)][:8],
+    ),
     _one("topk", "torch.topk({0}, {k}, dim={dim}, largest={largest}).values", _top, DISTINCT, choices=_tops),
     _one("sort", "torch.sort({0}, dim={dim}, descending={descending}).values", _sort, DISTINCT, choices=_sorts),
 )
@@ -240,4 +277,4 @@ NORMS = (
     ),
 )
 
-REDUCTIONS = table("reductions", *SUMS, *MOMENTS, *EXTREMES, *NORMS)
+REDUCTIONS = table("reductions", *SUMS, *MOMENTS, COVARIANCE, *EXTREMES, *NORMS)
