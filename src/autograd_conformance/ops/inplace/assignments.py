@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op
 from autograd_conformance.ops.rows.selection import nested, placed, put, untouched
-from autograd_conformance.ops.rows.shapes import broadcast, every, nonempty, ranked, same, shaped, size
+from autograd_conformance.ops.rows.shapes import broadcast, every, nonempty, ranked, shaped, size
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 
@@ -245,18 +244,6 @@ def _with_values(choices):
     return offered
 
 
-def _masked_scatter(j, x, source, mask):
-    def choose(at):
-        return at[np.broadcast_to(np.array(mask), x.shape)]
-
-    count = choose(np.zeros(x.shape)).size
-    return put(j, x, j.np.reshape(source, -1)[:count], choose)
-
-
-def _full_masks(*shapes: Shape) -> Choices:
-    return masks(shapes[0])
-
-
 def _tensor(attribute: str) -> str:
     return f"torch.tensor({{{attribute}}}, device={{0}}.device)"
 
@@ -392,14 +379,5 @@ ASSIGNMENTS = (
         rest=_index_sources,
         choices=_indices,
         domains=OPS["multiply"].domains,
-    ),
-    _op(
-        "masked_scatter_",
-        f"{{0}}.masked_scatter_({_tensor('mask')}, {{1}})",
-        _masked_scatter,
-        MAYBE,
-        FILLED,
-        rest=same,
-        choices=_full_masks,
     ),
 )

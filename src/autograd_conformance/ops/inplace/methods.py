@@ -21,7 +21,7 @@ SAME_NAME = (
     "copysign", "lerp", "addcmul", "addcdiv", "cumulative_sum", "cumulative_prod", "tril", "triu", "scatter",
     "scatter_add", "index_add", "index_copy", "index_fill", "masked_fill", "addmm", "addmv", "addr", "baddbmm",
     "trunc", "mvlgamma", "remainder_scalar", "fmod_scalar", "nan_to_num", "ldexp",
-    "masked_scatter", "index_put", "scatter_reduce",
+    "masked_scatter", "scatter_reduce",
 )  # fmt: skip
 """Ops written ``torch.name({0}, ...)``; in place they are methods: ``{0}.name_(...)``.
 

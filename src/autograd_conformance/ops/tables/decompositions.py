@@ -170,6 +170,7 @@ DECOMPOSITIONS = table(
         SQUARABLE,
         accepts=_tall,
         rest=_sides,
+        also_saves=(1,),
     ),
     _op(
         "householder_product",
@@ -179,6 +180,6 @@ DECOMPOSITIONS = table(
         between(1.2, 2.0, "between 1.2 and 2"),
         accepts=_tall,
         rest=lambda first: [((*first[:-2], first[-1]),)],
-        also_saves=(0, 1),
+        also_saves=(1,),
     ),
 )

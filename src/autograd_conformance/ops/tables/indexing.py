@@ -136,9 +136,7 @@ def _some_rows(first: Shape) -> list[tuple[Shape, ...]]:
 
 def _row_numbers(*shapes: Shape) -> Choices:
     n, k = shapes[0][0], shapes[1][0]
-    unique = [{"index": tuple(range(n))[::-1][:k], "accumulate": accumulate} for accumulate in (False, True)]
-    repeated = [{"index": tuple(i // 2 for i in range(k)), "accumulate": True}]
-    return [*unique, *(repeated if k > 1 else [])]
+    return [{"index": index} for index in dict.fromkeys((tuple(range(n))[::-1][:k], tuple(i // 2 for i in range(k))))]
 
 
 def _starts(*shapes: Shape) -> Choices:
@@ -160,12 +158,9 @@ def _laid_out(at: np.ndarray, size: Shape, stride: Shape, offset: int) -> np.nda
     return at.reshape(-1)[offset + np.tensordot(stride, np.indices(size), 1)]
 
 
-def _masks(*shapes: Shape) -> Choices:
-    return [choice for choice in masks(*shapes) if np.shape(choice["mask"]) == shapes[0]]
-
-
-def _spread_out(j, x, source, mask):
-    chosen = np.array(mask)
+def _masked_scatter(j, x, source, mask):
+    """Replaces the chosen elements of `x`, in order, by the first ones of `source`."""
+    chosen = np.broadcast_to(np.array(mask), x.shape)
     first = picked(j, source, lambda at: at.reshape(-1)[: chosen.sum()])
     return put(j, x, first, lambda at: at[chosen])
 
@@ -338,10 +333,8 @@ PUTTING = (
     ),
     _op(
         "index_put",
-        f"torch.index_put({{0}}, ({_tensor('index')},), {{1}}, accumulate={{accumulate}})",
-        lambda j, x, source, index, accumulate: (
-            x + placed(j, source, _line(0, index), x.shape) if accumulate else put(j, x, source, _line(0, index))
-        ),
+        f"torch.index_put({{0}}, ({_tensor('index')},), {{1}}, accumulate=True)",
+        lambda j, x, source, index: x + placed(j, source, _line(0, index), x.shape),
         _row_numbers,
         FILLED,
         rest=_some_rows,
@@ -358,8 +351,8 @@ PUTTING = (
     _op(
         "masked_scatter",
         f"torch.masked_scatter({{0}}, {_tensor('mask')}, {{1}})",
-        _spread_out,
-        _masks,
+        _masked_scatter,
+        lambda *shapes: masks(shapes[0]),
         FILLED,
         rest=same,
     ),
