@@ -51,6 +51,16 @@ def _standardize(x: Names, attrs: Attributes) -> str:
     return f"jax.nn.standardize({x[0]}, axis={axes}, epsilon={attrs['eps']})"
 
 
+def _signs(factor: str) -> str:
+    """The code of the signs of a factor's diagonal."""
+    return f"jnp.sign(jnp.diagonal({factor}, 0, -2, -1))"
+
+
+def _pairs(numbers: str) -> str:
+    """The code of complex numbers as pairs of real ones."""
+    return f"(lambda z: jnp.stack([z.real, z.imag], -1))({numbers})"
+
+
 OPS: Mapping[str, Template] = {
     **OPERATORS,
     "reciprocal": "jnp.reciprocal({0})",
@@ -87,6 +97,20 @@ OPS: Mapping[str, Template] = {
     "erfinv": "jsp.special.erfinv({0})",
     "lgamma": "jsp.special.gammaln({0})",
     "digamma": "jsp.special.digamma({0})",
+    "polygamma": "jsp.special.polygamma({n}, {0})",
+    "mvlgamma": "jsp.special.multigammaln({0}, {p})",
+    "entr": "jsp.special.entr({0})",
+    "ndtr": "jsp.special.ndtr({0})",
+    "log_ndtr": "jsp.special.log_ndtr({0})",
+    "ndtri": "jsp.special.ndtri({0})",
+    "i0": "jsp.special.i0({0})",
+    "i0e": "jsp.special.i0e({0})",
+    "i1": "jsp.special.i1({0})",
+    "i1e": "jsp.special.i1e({0})",
+    "nan_to_num": "jnp.nan_to_num({0})",
+    "remainder_scalar": "jnp.remainder({0}, {scalar})",
+    "fmod_scalar": "jnp.fmod({0}, {scalar})",
+    "trunc": "jnp.trunc({0})",
     "sign": "jnp.sign({0})",
     "floor": "jnp.floor({0})",
     "ceil": "jnp.ceil({0})",
@@ -137,6 +161,17 @@ OPS: Mapping[str, Template] = {
     "sort": "jnp.sort({0}, axis={dim}, descending={descending})",
     "vector_norm": over("jnp.linalg.vector_norm", ", ord={ord}"),
     "vector_norm_inf": over("jnp.linalg.vector_norm", ", ord=jnp.inf"),
+    "nansum": over("jnp.nansum"),
+    "nanmean": over("jnp.nanmean"),
+    "median": "jnp.median({0})",
+    "nanmedian": "jnp.nanmedian({0})",
+    "quantile": "jnp.quantile({0}, {q}, axis={dim}, keepdims={keepdim})",
+    "cov": "jnp.cov({0}, ddof={correction})",
+    "trapezoid": "jnp.trapezoid({0}, dx={dx}, axis={dim})",
+    "gradient": "jnp.gradient({0}, {spacing}, axis={dim})",
+    "logcumsumexp": "jax.lax.cumlogsumexp({0}, axis={dim} % {0}.ndim)",
+    "cummax": "jax.lax.cummax({0}, axis={dim} % {0}.ndim)",
+    "cummin": "jax.lax.cummin({0}, axis={dim} % {0}.ndim)",
     "cumulative_sum": "jnp.cumsum({0}, axis={dim})",
     "cumulative_prod": "jnp.cumprod({0}, axis={dim})",
     "diff": "jnp.diff({0}, n={n}, axis={dim})",
@@ -173,6 +208,9 @@ OPS: Mapping[str, Template] = {
     "masked_select": "{0}[np.array({mask})]",
     "index_add": _at("add({1})"),
     "index_copy": _at("set({1})"),
+    "index_put": "{0}.at[np.array({index})].add({1})",
+    "slice_scatter": "{0}.at[{start}:{stop}].set({1})",
+    "scatter": "jnp.put_along_axis({0}, np.array({index}), {1}, axis={dim}, inplace=False)",
     "index_fill": _at("set({value})"),
     "select_scatter": "{0}.at[{index}].set({1})",
     "masked_fill": "jnp.where(np.array({mask}), {value}, {0})",
@@ -200,6 +238,7 @@ OPS: Mapping[str, Template] = {
     "layer_norm": _standardize,
     "conv1d": _conv(1),
     "conv2d": _conv(2),
+    "conv3d": _conv(3),
     "det": "jnp.linalg.det({0})",
     "slogdet": "jnp.linalg.slogdet({0})",
     "inv": "jnp.linalg.inv({0})",
@@ -210,6 +249,21 @@ OPS: Mapping[str, Template] = {
     "matrix_power": "jnp.linalg.matrix_power({0}, {n})",
     "matrix_exp": "jsp.linalg.expm({0} / 4)",
     "matrix_norm": "jnp.linalg.matrix_norm({0})",
+    "pinv": "jnp.linalg.pinv({0})",
+    "cholesky_solve": "jsp.linalg.cho_solve((jnp.tril({1}), True), {0})",
+    "svdvals": "jnp.linalg.svdvals({0})",
+    "nuclear_norm": "jnp.linalg.matrix_norm({0}, ord='nuc')",
+    "spectral_norm": "jnp.linalg.matrix_norm({0}, ord={ord})",
+    "svd": f"(lambda u, s, v: (u * {_signs('v')}[..., None, :], s, v * {_signs('v')}[..., None]))"
+    "(*jnp.linalg.svd({0}))",
+    "eigh": f"(lambda v, q: (v, q * {_signs('q')}[..., None, :]))(*jnp.linalg.eigh(({{0}} + {{0}}.mT) / 2))",
+    "qr": f"(lambda q, r: (q * {_signs('r')}[..., None, :], r * {_signs('r')}[..., None]))(*jnp.linalg.qr({{0}}))",
+    "lu": "jsp.linalg.lu({0})[1:]",
+    "lu_solve": "jsp.linalg.lu_solve(jsp.linalg.lu_factor({0}), {1})",
+    "lstsq": "jnp.linalg.lstsq({0}, {1})[0]",
+    "rfft": f"{_pairs('jnp.fft.rfft({0})')}",
+    "fft": f"{_pairs('jnp.fft.fft(jax.lax.complex({0}[..., 0], {0}[..., 1]))')}",
+    "irfft": "jnp.fft.irfft(jax.lax.complex({0}[..., 0], {0}[..., 1]), n={n})",
 }
 """Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes."""
 

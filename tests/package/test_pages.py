@@ -15,7 +15,7 @@ from autograd_conformance.frameworks.loading.entry_points import frameworks as a
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
-from evaluation.pages import capabilities, conditions, frameworks, modes, ops
+from evaluation.pages import capabilities, conditions, frameworks, functions, modes, ops
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -115,6 +115,13 @@ def test_the_page_of_frameworks_is_up_to_date(name: str) -> None:
 
 def test_the_page_of_ops_is_up_to_date() -> None:
     assert ops.PAGE.read_text() == ops.page(), "run `python -m evaluation.pages.ops`"
+
+
+def test_the_page_of_functions_is_written_and_names_none_in_vain() -> None:
+    pytest.importorskip("torch.testing._internal.common_methods_invocations")
+    assert functions.PAGE.read_text() == functions.page(), "run `python -m evaluation.pages.functions`"
+    without = {each.name for each in functions.functions() if each.why}
+    assert without == {*functions.reasons()}
 
 
 def test_the_page_of_modes_is_up_to_date() -> None:
