@@ -218,7 +218,7 @@ class Connection:
 
 
 WORDS = ("notes", "lacks")
-"""Parts of a handshake that only tell people about the framework. They may quote messages, which may differ."""
+"""Parts of a handshake that only people read. They may quote messages, which may differ."""
 
 
 def _changed(first: Handshake, now: Handshake) -> list[str]:
