@@ -37,6 +37,7 @@ STEP = "a = leaf [1]; backward a with [1]; step a sgd lr=0.5"
 HOOK = "a = leaf [1, 2]; b = square a; c = hook b {}; backward b with [0, 0]"
 AGAIN = "a = leaf 2; b = sin a; backward b; c = multiply b a; backward {}"
 SET = "a = leaf 2; e = leaf 3; b = sin {}; backward b{}; c = cos a; backward c"
+RETAINED = "a = leaf [1]; b = leaf [2]; c = sin b; d = sin a; backward d with [1] retain=True"
 FREED = "a = leaf [1]; b = leaf [2]; c = sin b; d = sin a; backward d with [1]"
 ROOTS = (
     "a = leaf f32 [1, 2]; b = square a; c = broadcast_to b shape=(2,); d = reshape b shape=(2,); e = sin b; "
@@ -196,6 +197,8 @@ ROWS: dict[str, list[Row]] = {
         row(True, f"{FREED}; e = add d c; backward e with [1]; drop c, d, e", True),
         row(True, f"{FREED}; e = sin d; backward e with [1]; drop c, d, e", False),
         row(True, f"{FREED}; backward c with [1]; drop c, d", False),
+        row(True, f"{RETAINED}; backward c with [1]; e = add c d; backward e with [1]; drop c, d, e", True),
+        row(True, f"{RETAINED}; e = add c d; backward e with [1]; drop c, d, e", False),  # nothing is freed
         row(True, f"{FREED}; backward d with [1]; drop c, d", False),
     ],
     "root_reused": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from autograd_conformance.ops.catalogue import ROWS
@@ -10,7 +10,7 @@ from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry, pull
 from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import Vjp
@@ -60,6 +60,7 @@ class RecordedGraph:
         """
         self.nodes: dict[int, Node] = {}
         """The nodes created so far, by the number of their tape entry."""
+        self._dependent: dict[tuple[Node, frozenset[GradientEdge]], frozenset[GradientEdge]] = {}
         self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of calls without inputs, until the next instruction
 
     def node(self, number: int) -> Node:
@@ -115,8 +116,8 @@ class RecordedGraph:
         siblings = {out for node in found.visited for out in node.entry.outs}
         maybe = (found.may_reach | found.via | siblings) - found.must_reach
         if call.inputs is not None:
-            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found.visited, loosely=True)
-            found.nodes = self._towards(self._always_reached(call, found), found.nodes)
+            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found, found.visited, loosely=True)
+            found.nodes = self._towards(self._always_reached(call, found), found, found.nodes)
             self._move_unneeded_regions(call, found)
             known = {*map(id, found.nodes), *map(id, found.maybe_nodes)}
             for node in ends:
@@ -234,7 +235,7 @@ class RecordedGraph:
         edge, is_zero = reference.tape.edge, reference.pullbacks.is_zero
         return [r for r in inputs if edge(r) in found.must_reach or not is_zero(call, r)]
 
-    def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
+    def _towards(self, inputs: Iterable[Ref], found: Ancestry, nodes: list[Node], loosely: bool = False) -> list[Node]:
         """Returns the nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were
         produced together with an input, and nodes that are on such a path or not, depending on how a derivative was
         computed.
@@ -246,11 +247,24 @@ class RecordedGraph:
         kept = []
         for node in reversed(nodes):
             used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
-            passed = [edge for edge, needs_input_grad in used if needs_input_grad]
-            if targets.intersection(passed) or (loosely and targets.intersection(node.entry.via)):
+            passed = targets.intersection(edge for edge, needs_input_grad in used if needs_input_grad)
+            if passed and node.derivative and not loosely:
+                passed &= self._dependencies(node, found.must_reach.intersection(node.entry.outs))
+            if passed or (loosely and targets.intersection(node.entry.via)):
                 kept.append(node)
                 targets.update(node.entry.outs)
         return kept[::-1]
+
+    def _dependencies(self, node: Node, outs: Set[GradientEdge]) -> Set[GradientEdge]:
+        """Returns the operands that some results of a recorded derivative depend on: the derivative of a product by its
+        first factor depends on the second factor only.
+        """
+        key = node, frozenset(outs)
+        if key not in self._dependent:
+            values = self.reference.tape.values
+            contributed = pull([node.entry], values, [(out, np.ones_like(values[out])) for out in outs])
+            self._dependent[key] = frozenset(edge for edge, ct in contributed.items() if ct.any())
+        return self._dependent[key]
 
     def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
         """Returns the traversal of a call, from the ancestors of its roots; `maybe` are edges that it may reach."""

@@ -12,6 +12,10 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 
 PROGRAMS = {
+    "a call with inputs passes by a derivative that does not depend on them": (
+        "a = leaf [1.5, 2]; b = leaf [3, 3.5]; c = multiply a b; backward c with [4.5, 5] create=True; d = held a; "
+        "retain d; e = held a; f = multiply a e; backward f inputs a with [6, 6.5]"
+    ),
     "a functional call leaves a differentiable gradient in a value that retains it": (
         "a = leaf [1, 2]; b = multiply a a; retain b; c = sin b; d = grad c wrt a with [1, 2] create=True; e = held b"
     ),

@@ -45,8 +45,8 @@ class GraphReused(ProgramFlag):
 
 
 class GraphPartlyReused(ProgramFlag):
-    """The failing call, or a call before it, reuses a part of the graph of earlier calls, and also passes through ops
-    that are not downstream of that part.
+    """The failing call, or a call before it, reuses a part of the graph that earlier calls did not retain, and also
+    passes through ops that are not downstream of that part.
     """
 
     key, old_key = "graph_partly_reused", "partly"
@@ -58,7 +58,7 @@ class GraphPartlyReused(ProgramFlag):
             apart = (ref for ref in made - gone if gone.isdisjoint(upstream_of(program, [ref])))
             if not gone.isdisjoint(made) and any(apart):
                 return True
-            gone |= made
+            gone |= set() if call.retains else made
         return False
 
 
