@@ -240,29 +240,31 @@ class RecordedGraph:
         produced together with an input, and nodes that are on such a path or not, depending on how a derivative was
         computed.
         """
-        targets = {self.reference.tape.edge(r) for r in inputs}
+        ends = {self.reference.tape.edge(r) for r in inputs}
+        targets = set(ends)
         if loosely:
             made = (self.reference.tape.producer.get(edge) for edge in list(targets))
             targets.update(out for number in made if number is not None for out in self.node(number).entry.outs)
         kept = []
         for node in reversed(nodes):
             used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
-            passed = targets.intersection(edge for edge, needs_input_grad in used if needs_input_grad)
-            if passed and node.derivative and not loosely:
-                passed &= self._dependencies(node, found.must_reach.intersection(node.entry.outs))
-            if passed or (loosely and targets.intersection(node.entry.via)):
+            passes = not targets.isdisjoint(edge for edge, needs_input_grad in used if needs_input_grad)
+            if passes and node.derivative and not loosely:
+                reached = found.must_reach.intersection(node.entry.outs)
+                passes = not ends.isdisjoint(self._dependencies(node, reached))
+            if passes or (loosely and targets.intersection(node.entry.via)):
                 kept.append(node)
                 targets.update(node.entry.outs)
         return kept[::-1]
 
     def _dependencies(self, node: Node, outs: Set[GradientEdge]) -> Set[GradientEdge]:
-        """Returns the operands that some results of a recorded derivative depend on: the derivative of a product by its
+        """Returns the edges that some results of a recorded derivative depend on: the derivative of a product by its
         first factor depends on the second factor only.
         """
         key = node, frozenset(outs)
         if key not in self._dependent:
-            values = self.reference.tape.values
-            contributed = pull([node.entry], values, [(out, np.ones_like(values[out])) for out in outs])
+            tape = self.reference.tape
+            contributed = pull(tape.entries, tape.values, [(out, np.ones_like(tape.values[out])) for out in outs])
             self._dependent[key] = frozenset(edge for edge, ct in contributed.items() if ct.any())
         return self._dependent[key]
 
