@@ -17,7 +17,8 @@ class AddsToCopies(Mutant):
     def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         for leaf in self.leaves:
             if leaf.grad is not None and not options.get("create_graph"):
-                leaf.grad = leaf.grad.clone()
+                with torch.enable_grad():  # under no_grad, a copy of a differentiable gradient would be a constant
+                    leaf.grad = leaf.grad.clone()
         super().backward(roots, cotangents, retain_graph, **options)
 
 
