@@ -72,8 +72,8 @@ def _grid(h: int, w: int) -> np.ndarray:
     return np.stack([columns, rows, np.ones((h, w))], axis=-1)
 
 
-def _op(name: str, torch: str, reference, choices, accepts, fresh, **more) -> Op:
-    return Op(name, torch, reference, more.pop("saves", Certainty.NEVER), accepts, fresh, choices=choices, **more)
+def _op(name: str, torch: str, reference, choices, accepts, fresh, saves=Certainty.NEVER, **more) -> Op:
+    return Op(name, torch, reference, saves, accepts, fresh, choices=choices, **more)
 
 
 IMAGES = table(
