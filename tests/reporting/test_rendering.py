@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.reporting.prose import shortened
-from autograd_conformance.reporting.records.failure import Allowed, Failure
+from autograd_conformance.reporting.records.failure import Allowed, Failure, Signature
 from autograd_conformance.reporting.render import markdown, text
 from autograd_conformance.reporting.render.parts import Listing, parts
 from tests.reporting.miniatures import (
@@ -204,6 +204,14 @@ def test_a_page_of_many_failures_is_short_and_says_where_the_rest_is() -> None:
     assert 1 <= shown <= markdown.IN_FULL and rows > 100
     assert f"And {300 - shown - rows} more causes, which `records.jsonl` and the site have." in page
     assert f"And {300 - markdown.FEWEST_KNOWN} more known differences, which `records.jsonl` and the site have." in page
+
+
+def test_the_meaning_of_a_cause_is_apart_from_what_was_observed() -> None:
+    signature = Signature(stage="value", general=True, got="NaN", meaning="an operand without a batch")
+    many = [replace(FAILURE, rule=f"a/{k}", test=f"t{k}", program=str(k)) for k in range(9)]
+    page = markdown.render(replace(BROKEN, failures=(*many, replace(FAILURE, op="sin", signature=signature))))
+    assert "an operand without a batch: " in page
+    assert "an operand without a batch:r" not in page
 
 
 def test_a_cause_of_many_failures_lists_some_of_them() -> None:
