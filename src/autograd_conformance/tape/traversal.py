@@ -10,7 +10,7 @@ from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry, pull
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import Vjp
@@ -263,9 +263,7 @@ class RecordedGraph:
         """
         key = node, frozenset(outs)
         if key not in self._dependent:
-            tape = self.reference.tape
-            contributed = pull(tape.entries, tape.values, [(out, np.ones_like(tape.values[out])) for out in outs])
-            self._dependent[key] = frozenset(edge for edge, ct in contributed.items() if ct.any())
+            self._dependent[key] = self.reference.pullbacks.dependencies(outs)
         return self._dependent[key]
 
     def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:

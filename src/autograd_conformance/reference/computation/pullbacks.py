@@ -4,11 +4,12 @@ hooks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from autograd_conformance.programs.capabilities import Traits
-from autograd_conformance.programs.language import Backward, BackwardCall, Literal, Ref
+from autograd_conformance.programs.language import BackwardCall, Ref
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.hooks import HookCalls, Hooks
 from autograd_conformance.reference.computation.reverse import GradientEdge, pull
 from autograd_conformance.reference.computation.tape import ReferenceTape
@@ -61,13 +62,17 @@ class Pullbacks:
         )
 
     def depends(self, gradient: Ref) -> bool:
-        """Whether the differentiable gradient `gradient` depends on any leaf: its own derivative with respect to some
-        leaf is not zero.
+        """Whether the differentiable gradient `gradient` depends on any leaf."""
+        return any(edge not in self.tape.producer for edge in self.dependencies([self.tape.edge(gradient)]))
+
+    def dependencies(self, edges: Iterable[GradientEdge]) -> frozenset[GradientEdge]:
+        """Returns the edges on which some edges depend: those by which their derivative is not zero, if the cotangents
+        have no special form. A sum of derivatives may be zero where each is not.
         """
-        tape, value = self.tape, self.tape.values[gradient]
-        ones = Literal((1.0,) * value.size, value.shape)
-        reached = pull(tape.entries, tape.values, tape.roots(Backward((gradient,), (ones,))))
-        return any(contributed.any() for ref, contributed in reached.items() if ref not in tape.producer)
+        values = self.tape.values
+        roots = [(edge, np.sqrt(np.arange(2.0, 2.0 + values[edge].size)).reshape(values[edge].shape)) for edge in edges]
+        reached = pull(self.tape.entries, values, roots)
+        return frozenset(edge for edge, contributed in reached.items() if contributed.any())
 
     def forget(self) -> None:
         """Clears the cached results, because hooks, flags or histories changed."""
