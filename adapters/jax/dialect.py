@@ -261,8 +261,8 @@ OPS: Mapping[str, Template] = {
     "lu": "jsp.linalg.lu({0})[1:]",
     "lu_solve": "jsp.linalg.lu_solve(jsp.linalg.lu_factor({0}), {1})",
     "lstsq": "jnp.linalg.lstsq({0}, {1})[0]",
-    "rfft": f"{_pairs('jnp.fft.rfft({0})')}",
-    "fft": f"{_pairs('jnp.fft.fft(jax.lax.complex({0}[..., 0], {0}[..., 1]))')}",
+    "rfft": _pairs("jnp.fft.rfft({0})"),
+    "fft": _pairs("jnp.fft.fft(jax.lax.complex({0}[..., 0], {0}[..., 1]))"),
     "irfft": "jnp.fft.irfft(jax.lax.complex({0}[..., 0], {0}[..., 1]), n={n})",
 }
 """Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes."""

@@ -116,8 +116,8 @@ class RecordedGraph:
         siblings = {out for node in found.visited for out in node.entry.outs}
         maybe = (found.may_reach | found.via | siblings) - found.must_reach
         if call.inputs is not None:
-            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found, found.visited, loosely=True)
-            found.nodes = self._towards(self._always_reached(call, found), found, found.nodes)
+            ends = self._producers(call, found.nodes) + self._towards(call.inputs, found, loosely=True)
+            found.nodes = self._towards(self._always_reached(call, found), found)
             self._move_unneeded_regions(call, found)
             known = {*map(id, found.nodes), *map(id, found.maybe_nodes)}
             for node in ends:
@@ -235,7 +235,7 @@ class RecordedGraph:
         edge, is_zero = reference.tape.edge, reference.pullbacks.is_zero
         return [r for r in inputs if edge(r) in found.must_reach or not is_zero(call, r)]
 
-    def _towards(self, inputs: Iterable[Ref], found: Ancestry, nodes: list[Node], loosely: bool = False) -> list[Node]:
+    def _towards(self, inputs: Iterable[Ref], found: Ancestry, loosely: bool = False) -> list[Node]:
         """Returns the nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were
         produced together with an input, and nodes that are on such a path or not, depending on how a derivative was
         computed.
@@ -246,7 +246,7 @@ class RecordedGraph:
             made = (self.reference.tape.producer.get(edge) for edge in list(targets))
             targets.update(out for number in made if number is not None for out in self.node(number).entry.outs)
         kept = []
-        for node in reversed(nodes):
+        for node in reversed(found.visited if loosely else found.nodes):
             used = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
             passes = not targets.isdisjoint(edge for edge, needs_input_grad in used if needs_input_grad)
             if passes and node.derivative and not loosely:

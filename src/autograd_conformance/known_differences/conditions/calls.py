@@ -58,7 +58,8 @@ class GraphPartlyReused(ProgramFlag):
             apart = (ref for ref in made - gone if gone.isdisjoint(upstream_of(program, [ref])))
             if not gone.isdisjoint(made) and any(apart):
                 return True
-            gone |= set() if call.retains else made
+            if not call.retains:
+                gone |= made
         return False
 
 

@@ -45,7 +45,6 @@ EIGH = f"(lambda v, q: (v, q * {_signs('q')}.unsqueeze(-2)))(*torch.linalg.eigh(
 SVD = (
     f"(lambda u, s, v: (u * {_signs('v')}.unsqueeze(-2), s, v * {_signs('v')}.unsqueeze(-1)))(*torch.linalg.svd({{0}}))"
 )
-PLAIN = offer()
 QR = f"(lambda q, r: (q * {_signs('r')}.unsqueeze(-2), r * {_signs('r')}.unsqueeze(-1)))(*torch.linalg.qr({{0}}))"
 
 
@@ -82,8 +81,7 @@ def _eigh(j, x):
 
 def _svd(j, x):
     least = j.np.matmul(_turned(j, x), x)
-    ascending = eigenvalues(j, least)
-    values = j.np.flip(ascending, axis=-1)
+    values = j.np.flip(eigenvalues(j, least), axis=-1)
     vectors = _eigenvectors(j, least, values)
     roots = j.np.sqrt(values)
     return j.np.matmul(x, vectors) / roots[..., None, :], roots, _turned(j, vectors)
@@ -135,9 +133,9 @@ def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> O
     return Op(name, torch, reference, Certainty.ALWAYS, domains=domains, **more, **shaped(accepts))
 
 
-def _norm(name: str, torch: str, reference, choices=PLAIN) -> Op:
+def _norm(name: str, torch: str, reference, **more) -> Op:
     accepts = every(nonempty, ranked(2), _few_rows)
-    return _op(name, torch, reference, SINGULAR_VALUES_APART, accepts=accepts, choices=choices)
+    return _op(name, torch, reference, SINGULAR_VALUES_APART, accepts=accepts, **more)
 
 
 DECOMPOSITIONS = table(
@@ -148,7 +146,7 @@ DECOMPOSITIONS = table(
         "spectral_norm",
         "torch.linalg.matrix_norm({0}, {ord})",
         lambda j, x, ord: _singular_values(j, x)[..., 0 if ord == 2 else -1],
-        offer(ord=(2, -2)),
+        choices=offer(ord=(2, -2)),
     ),
     _op("svd", SVD, _svd, SINGULAR_VECTORS_NEAR_AXES),
     _op("eigh", EIGH, _eigh, EIGENVECTORS_NEAR_AXES),

@@ -123,6 +123,7 @@ def _op(name: str, torch: str, reference, accepts, *domains, fresh=(), **more) -
     return Op(name, torch, reference, Certainty.ALWAYS, domains=domains, **more, **shaped(accepts, *fresh))
 
 
+ROWS = every(nonempty, ranked(1, 2), lambda shape: shape[-1] > 1)
 LABELS = "torch.tensor({target}, device={0}.device)"
 
 MARGINS = table(
@@ -131,7 +132,7 @@ MARGINS = table(
         "multi_margin_loss",
         f"multi_margin_loss({{0}}, {LABELS}, p={{p}}",
         _multi_margin,
-        every(nonempty, ranked(1, 2), lambda s: s[-1] > 1),
+        ROWS,
         DIFFERENCES_OFF_ONE,
         choices=_classes,
     ),
@@ -139,7 +140,7 @@ MARGINS = table(
         "multilabel_margin_loss",
         f"multilabel_margin_loss({{0}}, {LABELS}",
         _multilabel_margin,
-        every(nonempty, ranked(1, 2), lambda s: s[-1] > 1),
+        ROWS,
         DIFFERENCES_OFF_ONE,
         choices=_label_rows,
     ),
@@ -157,7 +158,7 @@ MARGINS = table(
         "cosine_embedding_loss",
         f"cosine_embedding_loss({{0}}, {{1}}, {SIGNS}, margin=-0.5",
         _cosine_embedding,
-        every(nonempty, ranked(1, 2), lambda s: s[-1] > 1),
+        ROWS,
         ZEROS_APART,
         rest=same,
         choices=_signs,
