@@ -77,8 +77,7 @@ def alike(program: Program) -> str:
 def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     if one is None or other is None:
         return one is other
-    # not each bit: what LAPACK's least squares gives depends on where in memory the operands are
-    return one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, 1e-5, 1e-6, True)
+    return torch.equal(torch.nan_to_num(one, 0.125), torch.nan_to_num(other, 0.125))
 
 
 def repeated(body: str, times: int, before: str = "", after: str = "") -> str:
