@@ -15,7 +15,7 @@ from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 
 UNKNOWN = "the framework's own process does not claim it"
 """The reason for a missing feature of a framework in another process that sends no reason."""
@@ -33,7 +33,7 @@ def findings_of(target: Target) -> Findings:
     sent = target.handshake.lacks if isinstance(target, Remote) else {}
     several = (*MODULES, *RANDOM_OPS)
     tables: Mapping[str, tuple[Iterable[str], Collection[str]]] = {
-        "dtypes": (DTYPES, target.dtypes),
+        "dtypes": (USUAL, target.dtypes),
         "capabilities": ((each.name for each in Capability), [each.name for each in target.capabilities]),
         "ops": (sorted(APPLIED.difference(several)), target.ops),
         "writes": (WRITES, target.writes),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.reporting.records.failure import ErrorSize
 from autograd_conformance.rules.violations.violation import Violation
-
-DIGITS = {name: float(-np.log10(np.finfo(name).eps)) for name in ("float32", "float64")}
-"""Number of decimal digits of each dtype, not rounded."""
 
 LARGEST_BOUND = 1000.0
 """The bound on the rounding error of a number that is not the difference of larger ones, in roundings, is at most
@@ -28,7 +26,7 @@ def error_size(program: Program, violation: Violation) -> ErrorSize | None:
     units = np.where(np.isnan(units), 0.0, units)  # no error and a bound of 0
     worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, limit = float(distance[worst]), float(np.broadcast_to(bound, distance.shape)[worst])
-    of = DIGITS[working_dtype(program)]
+    of = DTYPES[working_dtype(program)].digits
     digits = right_digits(got, want, np.asarray(bound), units, of)
     return ErrorSize(largest, limit, largest / limit if limit else np.inf, digits, round(of))
 

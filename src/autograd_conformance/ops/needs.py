@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.rows.dtypes import WIDTHS, widest
 from autograd_conformance.programs import capabilities
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES, widest
 from autograd_conformance.programs.language import Apply, Detach, Grad, InPlace, Leaf, Program, ReadGrad, Ref
 from autograd_conformance.programs.operands import results
 
@@ -34,9 +34,9 @@ def _operands(program: Program) -> Iterator[list[str]]:
             case Grad(_, inputs):
                 found.update({Ref(at, k): found[ref] for k, ref in enumerate(inputs) if ref in found})
             case InPlace(_, target, args):
-                yield [found[ref] for ref in (target, *args) if found.get(ref) in WIDTHS]
+                yield [found[ref] for ref in (target, *args) if found.get(ref) in DTYPES]
             case Apply(op, args):
-                given = [found[ref] for ref in args if found.get(ref) in WIDTHS]
+                given = [found[ref] for ref in args if found.get(ref) in DTYPES]
                 yield given
                 made = row_of(op).dtype or (widest(given) if given else None)
                 found.update(dict.fromkeys((Ref(at, k) for k in range(results(step))), made) if made else {})

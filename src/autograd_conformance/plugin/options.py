@@ -13,7 +13,7 @@ from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.frameworks.loading.entry_points import frameworks
 from autograd_conformance.processes.journal import TIMEOUT
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import DTYPES, USUAL, listed
 from autograd_conformance.strategies.building.randomness.hypothesis_internals import has_providers
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
@@ -102,7 +102,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="run each op alone again, although an earlier run of the same version found it right (default: once for "
         "each version of the framework, the adapter and the suite)",
     )
-    group.addoption("--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype of programs (default: both)")
+    group.addoption(
+        "--dtype",
+        type=_dtypes,
+        default=USUAL,
+        metavar="NAMES",
+        help=f"the dtypes of programs, with commas: {', '.join(DTYPES)}, or both: float32 and float64 (default: both)",
+    )
     group.addoption(
         "--device",
         default="cpu",
@@ -145,6 +151,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="run a program in the suite's notation, such as 'a = leaf 1; b = exp a; backward b', and say "
         "what breaks a rule; 'leaf f32 [1, 2]' has a dtype; exit codes as for --replay (may be repeated)",
     )
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    try:
+        return listed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _seconds(text: str) -> float:

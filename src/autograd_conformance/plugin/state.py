@@ -39,7 +39,6 @@ from autograd_conformance.plugin.stopped import StoppedRun, stopping_on_full_dis
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.timeouts import scaled_timeout
-from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.rules.catalogue import RULES
 
@@ -70,7 +69,6 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
         skips = read_skips(option.skip, OPS, RULES) if option.skip is not None else NO_SKIPS
     except MalformedSkips as error:
         raise pytest.UsageError(f"--skip={error}") from None
-    dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
     try:
         name = served(option.framework, option.framework_python, option.fresh_process)
@@ -80,7 +78,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
     settings = Settings(
         name,
         folder,
-        dtypes,
+        option.dtype,
         option.device,
         worker,
         option.patience,
@@ -110,7 +108,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
         faulthandler.cancel_dump_traceback_later()
     if not framework.drawable:
         has = ", ".join(target.dtypes)
-        raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
+        raise pytest.UsageError(f"{target.name} does not support {', '.join(option.dtype)}; it has {has}")
     return session
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import NamedTuple
 
+from autograd_conformance.programs.dtypes import COARSE
+
 VERSION = 3
 """The version of the language, written into every program's JSON form."""
-
-DTYPES = ("float32", "float64")
 
 Shape = tuple[int, ...]
 Attr = int | float | bool | str | None | tuple["Attr", ...]
@@ -47,7 +47,7 @@ class Literal:
     """The elements in row-major order, exactly representable in `dtype`."""
     shape: Shape
     dtype: str = "float64"
-    """The name of the dtype: ``float32`` or ``float64``."""
+    """The name of the dtype, of `programs.dtypes.DTYPES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class DefaultDtype:
     """
 
     dtype: str
-    """The name of the dtype: ``float32`` or ``float64``."""
+    """The name of the dtype, of `programs.dtypes.DTYPES`."""
 
 
 Instruction = (
@@ -369,6 +369,8 @@ def is_recorded(modes: Modes) -> bool:
 def _is_pure(step: Instruction) -> bool:
     """Whether an instruction's effect follows from the program alone."""
     match step:
+        case Leaf(value):
+            return value.dtype not in COARSE
         case Apply():
             return step.op not in RANDOM
         case Backward():
@@ -413,8 +415,9 @@ class Program:
     @property
     def stateful(self) -> bool:
         """Whether the expected results depend on what the framework did earlier. They do unless every instruction is
-        outside grad modes and makes a leaf, applies an op that draws no random numbers, detaches a value, clears
-        gradients, sets the default dtype, or is a plain backward call (without `create_graph` and `inputs`).
+        outside grad modes and makes a leaf of a dtype with many digits, applies an op that draws no random numbers,
+        detaches a value, clears gradients, sets the default dtype, or is a plain backward call (without `create_graph`
+        and `inputs`).
         """
         return bool(self.modes) or not all(map(_is_pure, self))
 

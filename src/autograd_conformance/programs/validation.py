@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import assert_never
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import (
     CLIPS,
-    DTYPES,
     EFFECTS,
     INSTRUCTIONS,
     MODES,

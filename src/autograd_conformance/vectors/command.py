@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.command import Parser
 from autograd_conformance.reporting.prose import counted

@@ -15,7 +15,8 @@ from autograd_conformance.campaigns.plans.known_files import known_texts
 from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
 from autograd_conformance.campaigns.shards.shard import ALL, Series
 from autograd_conformance.package.places import SUITES
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import BOTH
+from autograd_conformance.programs.dtypes import listed as dtypes_in
 from autograd_conformance.reporting.prose import listed
 
 SHARD = 20_000
@@ -108,10 +109,12 @@ def _seeds(top: Table) -> tuple[int, int]:
 
 def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
     frameworks = [work.framework(name) for name in work.texts("frameworks", None)]
-    dtypes = work.texts("dtypes", ("both",))
+    dtypes = work.texts("dtypes", (BOTH,))
     for dtype in dtypes:
-        if dtype not in (*DTYPES, "both"):
-            raise MalformedPlan(f"{work.where}: dtypes: {dtype!r} is not one of {listed((*DTYPES, 'both'))}")
+        try:
+            dtypes_in(dtype)
+        except ValueError as error:
+            raise MalformedPlan(f"{work.where}: dtypes: {error}") from None
     suites = [_suite(name, work.where) for name in work.texts("suites", (ALL,))]
     known, included = known_texts([folder / name for name in work.texts("known", ())], work.where)
     resources = work.resources()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -51,8 +52,7 @@ def _rounded(dtype: str) -> Iterator[float]:
 def _is_ordinary(op: str, number: float, order: int, dtype: str) -> bool:
     """Whether a derivative at a number, and those up to it, are finite, and it is not too small for the dtype."""
     found = [derivative(op, number, each) for each in range(1, order + 2)]
-    finfo = np.finfo(dtype)
-    largest, smallest = float(finfo.max) / 4, 4 * float(finfo.tiny)
+    largest, smallest = DTYPES[dtype].largest / 4, 4 * DTYPES[dtype].tiny
     return all(abs(each) < largest for each in found) and abs(found[order - 1]) > smallest
 
 

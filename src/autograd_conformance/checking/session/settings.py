@@ -10,7 +10,7 @@ from autograd_conformance.checking.skip_list import NO_SKIPS, Skips
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.journal import TIMEOUT
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Settings:
     """
     folder: Path = Path()
     """Folder of the report."""
-    dtypes: tuple[str, ...] = DTYPES
+    dtypes: tuple[str, ...] = USUAL
     """The requested dtypes of programs. The framework may support fewer."""
     device: str = "cpu"
     """Name of the device that the adapter's factory gets, such as "cpu" or "cuda"."""

@@ -14,6 +14,7 @@ from functools import partial
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Ref
 from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
@@ -151,7 +152,7 @@ class _Call:
         if close(got, want, dtype):
             return True
         bound = gradient_bound(self.case.context.reference, self.call, edge, dtype)
-        slack = 0.0 if old is None else 2 * np.finfo(dtype).eps * (np.abs(old.value) + np.abs(want))
+        slack = 0.0 if old is None else 2 * DTYPES[dtype].epsilon * (np.abs(old.value) + np.abs(want))
         return bound.allows(np.abs(got - want), slack)
 
     def _returned(self) -> dict[Ref, np.ndarray | None]:

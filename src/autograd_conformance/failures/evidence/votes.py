@@ -36,7 +36,7 @@ from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.prose import shown, shown_distinct
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
-"""Step size of the finite differences, by the dtype of the leaf."""
+"""Step size of the finite differences, by the dtype of the leaf; other dtypes have too few digits for them."""
 
 OF_WHAT_IS_HELD = frozenset(
     (DiagnosisKind.OVERWRITTEN, DiagnosisKind.NOTHING_ADDED, DiagnosisKind.OLD_ADDED, DiagnosisKind.HELD_TWICE)
@@ -140,14 +140,15 @@ def finite_differences(
     """Computes the derivative of the roots with respect to one leaf, as central differences weighted with the
     cotangents; it has the leaf's shape. Instructions that are not `kept` do not run.
 
-    None if the forward pass fails or leaves the domain in which its ops are smooth, or at the case's deadline.
+    None if the dtype has too few digits, if the forward pass fails or leaves the domain in which its ops are smooth, or
+    at the case's deadline.
     """
     step = case.program[leaf.at]
     assert isinstance(step, Leaf)
     value = step.value
-    h = STEPS[value.dtype]
+    h = STEPS.get(value.dtype)
     detached = _detached(case)
-    if detached is None:
+    if h is None or detached is None:
         return None
     out = np.zeros(len(value.data))
     for k in range(len(value.data)):

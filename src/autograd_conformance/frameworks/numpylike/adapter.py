@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.numpylike.search import find_way, search
 from autograd_conformance.frameworks.torchlike.adapter import version
 from autograd_conformance.frameworks.torchlike.findings import Findings, read
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 
 
 class NumpyLike(NumpyInterface):
@@ -35,7 +35,7 @@ class NumpyLike(NumpyInterface):
             raise ValueError("a NumPy-like framework is tested on the CPU only")
         super().__init__(module or self.module)
         self.version = version(self.ad, self.name)
-        self.dtypes, self.capabilities, self.ops = DTYPES, frozenset(), frozenset({**TABLE, **FURTHER})
+        self.dtypes, self.capabilities, self.ops = USUAL, frozenset(), frozenset({**TABLE, **FURTHER})
         find_way(self)
         self.findings = read(Path(path or self.path)) if path or self.path else search(self)
         self._claim(self.findings)
@@ -44,7 +44,7 @@ class NumpyLike(NumpyInterface):
         """Claim everything that the findings do not call missing. Raises `ValueError` if that leaves no dtype, or no
         way to differentiate.
         """
-        self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
+        self.dtypes = tuple(each for each in USUAL if each not in found.dtypes)
         if not self.dtypes or Capability.FUNCTIONAL.name in found.capabilities:
             why = "; ".join(found.dtypes.values()) or found.capabilities[Capability.FUNCTIONAL.name]
             raise ValueError(

@@ -15,7 +15,7 @@ from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.trials import operands_of
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.own_numpy import np
 
 ABSENT = re.compile(r"no (vjp|gradient|derivative)|not (yet )?(implemented|supported|differentiable)", re.IGNORECASE)
@@ -40,7 +40,7 @@ def find_way(adapter: NumpyInterface) -> None:
     def works(right: bool, several: bool) -> bool:
         wanted = [1, 3] if several else [2, 4]
         for way, together in tried:
-            for dtype in DTYPES:
+            for dtype in USUAL:
                 adapter.use(way, together)
                 found = attempt(_gradient_of_two if several else _gradient, adapter, dtype)
                 if not isinstance(found, Raised) and (not right or np.array_equal(found, wanted)):
@@ -70,8 +70,8 @@ def search(adapter: NumpyInterface) -> Findings:
 
 
 def _found(adapter: NumpyInterface) -> Findings:
-    dtypes = {each: why for each in DTYPES if (why := _missing_dtype(adapter, each))}
-    dtype = next((each for each in DTYPES if each not in dtypes), DTYPES[0])
+    dtypes = {each: why for each in USUAL if (why := _missing_dtype(adapter, each))}
+    dtype = next((each for each in USUAL if each not in dtypes), USUAL[0])
     lacking = {each.name: NOT_FUNCTIONAL for each in Capability if each not in CLAIMED}
     lacking |= {each.name: why for each, why in _capabilities(adapter, dtype)}
     ops = {name: why for name in sorted({**TABLE, **FURTHER}) if (why := missing_op(adapter, name, dtype))}

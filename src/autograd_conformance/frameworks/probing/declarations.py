@@ -14,7 +14,7 @@ from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import DTYPES
 
 LONGEST = 80
 """Maximum number of characters of a name or version."""

@@ -20,7 +20,8 @@ from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
-from autograd_conformance.programs.language import DTYPES, Apply, Ref, Shape
+from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.language import Apply, Ref, Shape
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 

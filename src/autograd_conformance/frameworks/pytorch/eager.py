@@ -47,7 +47,7 @@ class TorchEager(TorchInterface):
     version = torch.__version__
     capabilities = frozenset(Capability) - {Capability.COUNTS_SAVED}
     ops = APPLIED
-    dtypes: tuple[str, ...] = ("float64", "float32")
+    dtypes: tuple[str, ...] = ("float64", "float32", "float16", "bfloat16")
     dialect: Dialect
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
@@ -71,7 +71,9 @@ class TorchEager(TorchInterface):
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
         """Returns a tensor on the device, with the array's dtype."""
-        return torch.tensor(data, device=self.device, requires_grad=requires_grad)
+        dtype = getattr(torch, data.dtype.name)
+        numbers = data.astype(np.float32) if dtype is torch.bfloat16 else data  # PyTorch reads no such array
+        return torch.tensor(numbers, dtype=dtype, device=self.device, requires_grad=requires_grad)
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         """Returns the `.grad` of a leaf or of another value."""
@@ -97,6 +99,8 @@ class TorchEager(TorchInterface):
         """Returns the elements as an array, which may share the tensor's memory."""
         if value._is_zerotensor():  # NumPy would read invalid memory of a view of one
             value = value.clone()
+        if value.dtype is torch.bfloat16:  # NumPy has no such dtype
+            value = value.float()
         return value.numpy(force=True)
 
     def dtype(self, value: torch.Tensor) -> str:
@@ -118,4 +122,4 @@ class TorchEager(TorchInterface):
         return next((kind for part, kind in MESSAGES if part in text), Kind.NO_KERNEL if absent else Kind.UNKNOWN)
 
 
-_DTYPES = {torch.float32: "float32", torch.float64: "float64"}
+_DTYPES = {getattr(torch, name): name for name in TorchEager.dtypes}

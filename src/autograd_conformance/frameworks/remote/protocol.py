@@ -19,9 +19,10 @@ from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec, observation_codec
-from autograd_conformance.programs.language import DTYPES, Attrs, Program
+from autograd_conformance.programs.language import Attrs, Program
 from autograd_conformance.programs.observations import Observation
 
 VERSION = 1

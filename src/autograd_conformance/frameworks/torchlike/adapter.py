@@ -29,7 +29,8 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import DTYPES, Attrs
+from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 
@@ -84,21 +85,21 @@ class TorchLike(TorchInterface):
         elif isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
             empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
             self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
-        if not any(hasattr(self.torch, dtype) for dtype in DTYPES):
-            has_libtorch = hasattr(sys.modules.get("torch"), DTYPES[0])
+        if not any(hasattr(self.torch, dtype) for dtype in USUAL):
+            has_libtorch = hasattr(sys.modules.get("torch"), USUAL[0])
             self.dialect = (
                 _with_dtypes_of_libtorch(self.dialect)
                 if has_libtorch
                 else _with_dtypes_of_arrays(self.dialect, self.maker.name)
             )
-        made = (attempt(self.tensor, np.full(2, 1.5, dtype)) for dtype in DTYPES)
+        made = (attempt(self.tensor, np.full(2, 1.5, dtype)) for dtype in USUAL)
         tensor = next((each for each in made if not isinstance(each, Raised)), None)
         if "1.5" not in str(attempt(str, tensor)):
             self.dialect = replace(self.dialect, elements="{value}.detach().numpy()")
         self._call_otherwise(methods(self.torch, tensor))
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
-        self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
+        self.dtypes, self.capabilities = USUAL, frozenset(Capability)
         self._memory = self._first_way(Capability.MEMORY, "_memory", (_owner, *ADDRESSES))
         last = id if self._keeps_gradients() else _unknown
         self._identity = self._first_way(Capability.IDENTITY, "_identity", (ADDRESSES[-1], last))
@@ -152,7 +153,7 @@ class TorchLike(TorchInterface):
 
     def _claim(self, found: Findings) -> None:
         """Claim everything that the findings do not call missing. Raises `ValueError` if that leaves no dtype."""
-        self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
+        self.dtypes = tuple(each for each in USUAL if each not in found.dtypes)
         if not self.dtypes:
             self._refuse(found.dtypes)
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from autograd_conformance.programs.observations import Kind
 
+UNSUPPORTED_DTYPES = (
+    " not implemented for 'BFloat16'",
+    " not implemented for 'Half'",
+    "Low precision dtypes not supported",
+    "Unsupported dtype BFloat16",
+    "Unsupported dtype Half",
+    "MKL FFT doesn't support tensors of type: Half",
+    "Expected both inputs to be Half, Float or Double tensors but got BFloat16",
+    "input tensor must be either float or double dtype",
+    "doesn't handle types other than float and double",
+    "linalg.vander supports floating point, complex, and integer tensors, but got",
+    "expected a tensor with 2 or more dimensions of float, double",
+)
+"""The most stable part of the messages with which PyTorch refuses a dtype of few digits."""
+
 MESSAGES = (
     ("Trying to backward through the graph a second time", Kind.GRAPH_FREED),
     ("does not require grad and does not have a grad_fn", Kind.NO_GRAD),
@@ -40,6 +55,7 @@ MESSAGES = (
     ("have different metadata than during the forward pass", Kind.RECOMPUTED),
     ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
     ("requires all the params to be floating point Tensors of supported devices", Kind.NO_KERNEL),  # fused optimizers
+    *((part, Kind.NO_KERNEL) for part in UNSUPPORTED_DTYPES),
     ("is not implemented", Kind.NOT_IMPLEMENTED),
     ("does not support 3rd+ order", Kind.NOT_IMPLEMENTED),
     ("ouble backward not implemented", Kind.NOT_IMPLEMENTED),

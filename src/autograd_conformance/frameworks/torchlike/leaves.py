@@ -8,8 +8,8 @@ from types import ModuleType
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Maker, TorchInterface
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.foreign.text import message, type_of
-from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.programs.own_numpy import np
 
 MAKERS = (TENSOR, Maker("Tensor"), Maker("Tensor", takes_dtype=False))
@@ -31,12 +31,12 @@ def find_maker(adapter: TorchInterface) -> Maker | Unusable:
     whys: dict[str, str] = {}
     for maker in MAKERS:
         adapter.maker = maker
-        reasons = [_why_wrong(adapter, dtype) for dtype in DTYPES]
+        reasons = [_why_wrong(adapter, dtype) for dtype in USUAL]
         if None in reasons:
             return maker
         whys[f"{adapter.name}.{maker.name}"] = reasons[-1] or ""
     adapter.maker = TENSOR
-    made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in DTYPES]
+    made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in USUAL]
     held = [each if isinstance(each, Raised) else attempt(adapter.gradient, each) for each in made]
     return Unusable(whys) if all(isinstance(each, Raised) for each in held) else TENSOR
 

@@ -23,7 +23,7 @@ from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.own_numpy import np
 
 SINGLE = tuple(sorted(APPLIED.difference(MODULES, RANDOM_OPS)))
@@ -40,9 +40,9 @@ def search(adapter: TorchInterface) -> Findings:
     """Returns the features that a framework lacks. While it is searched, its adapter claims the capabilities that were
     not found missing.
     """
-    adapter.capabilities, adapter.dtypes = frozenset(Capability), DTYPES
-    dtypes = {each: why for each in DTYPES if (why := missing_dtype(adapter, each))}
-    dtype = next((each for each in DTYPES if each not in dtypes), DTYPES[0])
+    adapter.capabilities, adapter.dtypes = frozenset(Capability), USUAL
+    dtypes = {each: why for each in USUAL if (why := missing_dtype(adapter, each))}
+    dtype = next((each for each in USUAL if each not in dtypes), USUAL[0])
     lacking = _capabilities(adapter)
     ops = {name: why for name in SINGLE if (why := missing_op(adapter, name, dtype))}
     templates = {name: code for name, why in ops.items() if (code := other_call(adapter, name, dtype, why))}

@@ -12,7 +12,8 @@ from autograd_conformance.known_differences import readers
 from autograd_conformance.known_differences.condition import Count, Outcome, Word
 from autograd_conformance.known_differences.conditions.calls import CALLS
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.programs.language import DTYPES, Apply, Detach, InPlace, Leaf, Program, Ref, Shape
+from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Program, Ref, Shape
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.rules.violations.observed import RaisedError

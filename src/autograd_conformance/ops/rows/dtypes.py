@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.ops.rows.row import Certainty, Op
+from autograd_conformance.programs.dtypes import narrowest, widest
 from autograd_conformance.programs.language import Shape
-
-WIDTHS = {"float32": 32, "float64": 64}
-"""The dtypes in which programs compute, with their numbers of bits."""
-
-
-def widest(dtypes: Sequence[str]) -> str:
-    """Returns the one of the given dtypes that represents the numbers of all of them."""
-    return max(dtypes, key=WIDTHS.__getitem__)
-
-
-def narrowest(dtypes: Sequence[str]) -> str:
-    """Returns the one of the given dtypes that has the largest rounding errors."""
-    return min(dtypes, key=WIDTHS.__getitem__)
 
 
 def result_dtype(op: Op, dtypes: Sequence[str], shapes: Sequence[Shape]) -> str | None:

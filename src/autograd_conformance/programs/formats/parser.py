@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.plain_fields import Known, read_fields
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
@@ -35,7 +36,7 @@ from autograd_conformance.programs.validation import MalformedProgram, Vocabular
 
 UNWRITTEN = "float64"
 """The dtype of numbers for which a text has none."""
-LONG = {"f32": "float32", "f64": "float64"}
+LONG = {dtype.short: name for name, dtype in DTYPES.items()}
 """The dtypes, by their short names in a text."""
 _NAMED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _MARKED = {f"#{name}": value for name, value in _NAMED.items()}
@@ -229,7 +230,7 @@ def _split(text: str, at: str = ",") -> list[str]:
 
 
 def _read_literal(text: str, dtype: str) -> Literal:
-    found = re.fullmatch(r"(f32 |f64 )?\s*(\([\d, ]*\) )?\s*(.*)", text.strip())
+    found = re.fullmatch(rf"((?:{'|'.join(LONG)}) )?\s*(\([\d, ]*\) )?\s*(.*)", text.strip())
     assert found
     dtype = LONG[found[1].strip()] if found[1] else dtype
     nested = _evaluate(found[3])

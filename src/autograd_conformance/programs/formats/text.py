@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.parser import parse as parse
 from autograd_conformance.programs.formats.plain_fields import write_fields
 from autograd_conformance.programs.language import (
@@ -59,8 +60,6 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import results
-
-_SHORT = {"float32": "f32", "float64": "f64"}
 
 
 def names(program: Program) -> dict[Ref, str]:
@@ -152,7 +151,7 @@ def _number(x: float) -> str:
 
 
 def _literal(value: Literal) -> str:
-    head = "" if value.dtype == "float64" else f"{_SHORT[value.dtype]} "
+    head = "" if value.dtype == "float64" else f"{DTYPES[value.dtype].short} "
     if 0 in value.shape:
         return f"{head}{_attr(value.shape)} []"
     flat = iter(value.data)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.programs.dtypes import COARSE, DTYPES, narrowest
 from autograd_conformance.programs.language import Apply, BackwardCall, Leaf, Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge, pull
@@ -28,14 +29,15 @@ from autograd_conformance.reference.staging.derivatives import Array
 SAMPLES = 12
 FEW, MARGIN = 2, 1 / 16  # runs that decide distances within this share of their bound
 FACTOR = 8.0  # units in the last place that an op may lose
-TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
+COARSE_FACTOR = 2.0  # of a dtype with few digits: most kernels compute in a wider one, and round once
+TINY = {name: dtype.tiny for name, dtype in DTYPES.items()}
 
-_CHEAP = {"float32": 64 * EPSILON["float32"], "float64": 64 * EPSILON["float64"]}
+_CHEAP = {name: (1 if name in COARSE else 64) * dtype.epsilon for name, dtype in DTYPES.items()}
 
 
 def close(got: Array, want: Array, dtype: str) -> bool:
-    """Whether two arrays are equal up to 64 units in the last place of the largest element of `want`. This cheap
-    comparison decides almost every program.
+    """Whether two arrays are equal up to 64 units in the last place of the largest element of `want`, or to one in a
+    dtype of few digits. This cheap comparison decides almost every program.
     """
     if got.shape != want.shape:
         return False
@@ -111,7 +113,8 @@ class Bound:
             self.runs += 1
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
         own = dtypes.get(self.edge, self.narrow)
-        factor = 2 * FACTOR if "float64" in (self.narrow, own) else FACTOR  # the reference itself computes in float64
+        factor = COARSE_FACTOR if self.narrow in COARSE else FACTOR
+        factor *= 2 if "float64" in (self.narrow, own) else 1  # the reference itself computes in float64
         return factor * (EPSILON[self.narrow] * spread + EPSILON[own] * np.abs(self.exact)) + TINY[self.narrow]
 
     def _run(self, dtypes: Dtypes) -> PerturbedRun:
@@ -151,6 +154,6 @@ def gradient_bound(
 
 def working_dtype(program: Program) -> str:
     """Returns the narrowest dtype in which a program computes, which determines its bounds."""
-    wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
-    narrow = any(isinstance(s, Apply) and row_of(s.op).dtype == "float32" for s in program)
-    return "float64" if wide and not narrow else "float32"
+    leaves = [step.value.dtype for step in program if isinstance(step, Leaf)]
+    made = [row_of(step.op).dtype for step in program if isinstance(step, Apply)]
+    return narrowest([*leaves, *filter(None, made)] or ["float64"])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from autograd_conformance.ops.catalogue import LONG, MODULES, WRITES
 from autograd_conformance.ops.rows.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.dtypes import COARSE, DTYPES
 from autograd_conformance.programs.language import Detach, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
@@ -18,12 +19,13 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
 
-STEP = {"float32": 1e-6, "float64": 1e-7}
+EPSILON = {name: dtype.epsilon for name, dtype in DTYPES.items()}
+STEP = {"float32": 1e-6, "float64": 1e-7, **{name: EPSILON[name] / 16 for name in COARSE}}
 """The relative size of a perturbation, by the narrowest dtype of a program. In float32 it is about the largest error
 that an op may have, so that the curvature of ops has the effect that it has on real roundings. In float64 it is far
-above the rounding errors of the reference itself."""
+above the rounding errors of the reference itself. In a dtype of few digits it is small, so that no perturbed operand
+leaves the domain of an op."""
 
-EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
 PRODUCTS = 4.0  # each differentiation of an op multiplies its roundings by this
 MANY = 16.0  # roundings of an op that consists of many, with gates nearly shut
 SEVERAL = 4.0  # roundings of a module, which is several ops: a norm of nearly equal numbers

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.numpy_source import Source, named
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
@@ -56,8 +57,8 @@ def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype:
 
     `staged` is the function of a source made by `stage_enclosures`.
     """
-    finfo = np.finfo(dtype)
-    rounding = _Rounding(UNITS * float(finfo.eps), float(finfo.tiny), float(finfo.max))
+    row = DTYPES[dtype]
+    rounding = _Rounding(UNITS * row.epsilon, row.tiny, row.largest)
     with np.errstate(all="ignore"):
         return list(staged(_RULES, rounding, Interval, *arguments))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
@@ -66,8 +67,8 @@ def diagnose(
 
 def _same(got: Array, want: Array) -> bool:
     scale = np.abs(want).max() if want.size else 0.0
-    eps = float(np.finfo(got.dtype if got.dtype.kind == "f" else np.float64).eps)
-    return bool((np.abs(got - want) <= 1000 * eps * scale).all())
+    near = DTYPES[got.dtype.name if got.dtype.name in DTYPES else "float64"].roundings(1000)
+    return bool((np.abs(got - want) <= near * scale).all())
 
 
 def _explanations(

@@ -13,6 +13,7 @@ from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Apply, Attrs, Backward, BackwardCall, Grad, Leaf, Literal, Ref
 from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import EqualElements
 from autograd_conformance.rules.violations.observed import UnequalElements
@@ -45,9 +46,10 @@ def judge_elements(judging: Judging, observation: Observation) -> Violation | No
     if not groups:
         return None
     judging.exercise((RULE,))
+    near = np.sqrt(EPSILON[judging.dtype])
     for at, name, ref, value in _observed(observation, call, root):
         for places in groups if value.shape == given.shape else ():
-            found = _difference(value.ravel(), places)
+            found = _difference(value.ravel(), places, near)
             if found is not None:
                 difference = UnequalElements(name, *found)
                 return Violation(RULE, at, difference, (Allowed(EqualElements(), RULE),), ref, step.op)
@@ -84,13 +86,17 @@ def _observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterat
                 yield root.at + 1, f"the gradient of {OPERANDS[ref.at]}", ref, held.value
 
 
-def _difference(value: np.ndarray, places: list[int]) -> tuple[tuple[int, int], tuple[float, float]] | None:
-    """Returns two of some positions, with their elements, that differ; None if all are alike."""
+def _difference(
+    value: np.ndarray, places: list[int], near: float
+) -> tuple[tuple[int, int], tuple[float, float]] | None:
+    """Returns two of some positions, with their elements, that differ by more than the part `near`; None if all are
+    alike.
+    """
     elements = value[places]
     first = elements[0]
-    near = np.sqrt(np.finfo(value.dtype).eps) * np.abs(first) if value.dtype.kind == "f" else 0
+    distance = near * np.abs(first)
     with np.errstate(invalid="ignore"):
-        alike = (elements == first) | (np.abs(elements - first) <= near) | (np.isnan(elements) & np.isnan(first))
+        alike = (elements == first) | (np.abs(elements - first) <= distance) | (np.isnan(elements) & np.isnan(first))
     if np.isinf(first):
         alike = elements == first
     other = int(np.argmin(alike))

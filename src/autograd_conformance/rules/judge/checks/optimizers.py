@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Clip, Ref, Step
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
@@ -118,8 +119,8 @@ def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservati
 
 def _is_near(judging: Judging, got: Array, want: Array, old: Array) -> bool:
     """Whether a leaf is within one or two roundings of the right place, as after almost every step."""
-    finfo = np.finfo(judging.dtype)
-    near = 4 * finfo.eps * (np.abs(old) + np.abs(want - old)) + finfo.tiny
+    dtype = DTYPES[judging.dtype]
+    near = 4 * dtype.epsilon * (np.abs(old) + np.abs(want - old)) + dtype.tiny
     return bool((np.abs(got - want) <= near).all())
 
 
@@ -158,7 +159,7 @@ def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
         return False
     for value, gradient in known.history:
         stepped(step.optimizer, dict(step.settings), state, value, gradient)
-    near = 1e-5 if judging.dtype == "float32" else 1e-10
+    near = 1e-10 if judging.dtype == "float64" else DTYPES[judging.dtype].roundings(100)
     return state.moved is not None and np.allclose(got, state.moved, near, 0.0)
 
 
@@ -168,12 +169,12 @@ def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) 
     if gradient is None or got is None or storages.storage(gradient) not in map(storages.storage, step.leaves):
         return False
     want = judging.reference.values[gradient]
-    return got.value.shape == want.shape and np.allclose(got.value, want, 256 * np.finfo(judging.dtype).eps)
+    return got.value.shape == want.shape and np.allclose(got.value, want, DTYPES[judging.dtype].roundings(256))
 
 
 def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation) -> Violation | None:
     """Returns the violation if clipping did not change the named gradients as it must, or changed others."""
-    rule, reference, finfo = slugs.OPTIMIZERS_CLIPS, judging.reference, np.finfo(judging.dtype)
+    rule, reference, dtype = slugs.OPTIMIZERS_CLIPS, judging.reference, DTYPES[judging.dtype]
     clipped: Expected = RightGradient(Place.CLIPPED)
     storages = {reference.storages.storage(grad) for grad in map(reference.grads.tensors.get, step.leaves) if grad}
     for leaf, got in observed.gradients.items():
@@ -185,7 +186,7 @@ def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation)
         want = reference.values[grad]
         if got is None or got.value.shape != want.shape or got.dtype != old.dtype:
             return judging.differs(rule, at, leaf, GradientChanged(), clipped, step)
-        bound = 256 * finfo.eps * np.abs(old.value) + finfo.tiny
+        bound = dtype.roundings(256) * np.abs(old.value) + dtype.tiny
         if not (np.abs(got.value - want) <= bound).all() and judging.applies(rule):
             return Violation(
                 rule, at, OtherGradient(Place.CLIPPED), (Allowed(clipped, rule),), leaf,

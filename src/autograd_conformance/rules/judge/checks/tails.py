@@ -5,7 +5,8 @@ bound on rounding errors allows any gradient, although a stable formula has its 
 from __future__ import annotations
 
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.language import DTYPES, Apply, Backward, BackwardCall, Grad, Leaf, Literal, Ref
+from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Grad, Leaf, Literal, Ref
 from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.exact import FIRST, derivative
@@ -76,7 +77,7 @@ def _bound(op: str, operand: Literal, calls: tuple[BackwardCall, ...]) -> tuple[
     """Returns the exact derivatives, and how far each may be off: infinitely where nothing is judged. None if nothing
     is judged at all.
     """
-    order, finfo = len(calls), np.finfo(operand.dtype)
+    order, dtype = len(calls), DTYPES[operand.dtype]
     weights = np.ones(len(operand.data))
     for call in calls:
         given = call.cotangents[0]
@@ -86,9 +87,9 @@ def _bound(op: str, operand: Literal, calls: tuple[BackwardCall, ...]) -> tuple[
         if NEAR <= abs(number) <= FAR and abs(abs(number) - 1) >= NEAR:
             continue
         exact, change = derivative(op, number, order) * weight, derivative(op, number, order + 1) * weight
-        if np.isfinite(change) and 4 * finfo.tiny < abs(exact) < finfo.max / 4:
+        if np.isfinite(change) and 4 * dtype.tiny < abs(exact) < dtype.largest / 4:
             want[k] = exact
-            allowed[k] = np.sqrt(finfo.eps) * abs(exact) + STEPS * finfo.eps * abs(number * change)
+            allowed[k] = np.sqrt(dtype.epsilon) * abs(exact) + STEPS * dtype.epsilon * abs(number * change)
     if not np.isfinite(allowed).any():
         return None
     return want.reshape(operand.shape), allowed.reshape(operand.shape)

@@ -7,9 +7,10 @@ from typing import assert_never
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.rows.dtypes import WIDTHS, result_dtype
+from autograd_conformance.ops.rows.dtypes import result_dtype
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -115,7 +116,7 @@ def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> 
             return value.dtype
         case Apply(op, args):
             given = [judging.dtypes.get(r, "") for r in args]
-            if len({*given}) > 1 and not (WIDTHS.keys() >= {*given} and Capability.PROMOTES in judging.capabilities):
+            if len({*given}) > 1 and not (DTYPES.keys() >= {*given} and Capability.PROMOTES in judging.capabilities):
                 return row_of(op).dtype
             return result_dtype(row_of(op), given, [judging.reference.values[r].shape for r in args]) or None
         case Detach(source):
