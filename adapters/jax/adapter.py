@@ -54,7 +54,7 @@ class Jax(Functional):
     """Sources: the documentation of `jax.vjp` (a cotangent has the structure and shapes of the function's results), of
     automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
-    dtypes = ("float64", "float32")
+    dtypes = ("float64", "float32", "float16", "bfloat16")
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
 
     def __init__(self, device: str = "cpu") -> None:

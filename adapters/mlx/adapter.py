@@ -41,8 +41,8 @@ class Mlx(Functional):
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"select": Limit(empty=False)}
     """Programs index into no array without elements, because the gradient of that crashes the process."""
-    dtypes = ("float32",)
-    """float32 alone: float64 arrays exist on the CPU, but many ops round them to float32."""
+    dtypes = ("float32", "float16", "bfloat16")
+    """No float64: float64 arrays exist on the CPU, but many ops round them to float32."""
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:

@@ -135,7 +135,10 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
         ("hours = 1\n[[work]]\nframeworks = 'torch'\n", "frameworks must be a list of texts, not 'torch'"),
         ("hours = 1\n[[work]]\nframeworks = ['torhc']\n", "unknown framework 'torhc'. There are: "),
         (f"hours = 1\n{WORK}suites = ['lifetimes']", "there is no suite 'lifetimes'. There are: all, accumulation"),
-        (f"hours = 1\n{WORK}dtypes = ['float16']", "dtypes: 'float16' is not one of float32, float64, both"),
+        (
+            f"hours = 1\n{WORK}dtypes = ['float8']",
+            "dtypes: 'float8' is not one of float32, float64, float16, bfloat16, both",
+        ),
         (f"hours = 1\n{WORK}known = ['none.toml']", "none.toml: No such file or directory"),
         (f"hours = 1\n{WORK}known = ['plan.toml']", "plan.toml: there is no key 'hours'"),
         (f"hours = 1\n{WORK}resources = {{GPU = 0}}", "resources: GPU must be a number above 0, not 0"),

@@ -138,7 +138,7 @@ def refused(path: Path, text: str | bytes) -> str:
         ('link = "see the forum"', "link has to be an address that begins with https://, or 'not reported', not 'see"),
         ('since = "last year"', "since has to be a day, such as 2026-11-22, not 'last year'"),
         ('version = "newest"', "version has to be versions of the framework, such as '>=2.12,<2.14', not 'newest'"),
-        ('dtype = "float16"', "dtype has to be float32 or float64, not 'float16'"),
+        ('dtype = "float8"', "dtype has to be float32 or float64 or float16 or bfloat16, not 'float8'"),
         ('rule = "no/such"', "rule: there is no rule 'no/such'"),
         ('op = "frobnicate"', "op: there is no op 'frobnicate'"),
         ('op = "exp"', "witness: the program does not apply 'exp', the op of the entry"),

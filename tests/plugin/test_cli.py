@@ -132,7 +132,7 @@ def test_an_adapter_error_is_no_verdict(name, said, tmp_path):
         ("Guessing", "classify() of an exception that it cannot know gave"),
         ("Misspelt", "ops names mul"),
         ("Speechless", "the dialect has no code for exp"),
-        ("Halved", "dtypes has to name some of float32, float64, not ['float16']"),
+        ("Halved", "dtypes has to name some of float32, float64, float16, bfloat16, not ['float8']"),
     ],
 )
 def test_what_the_smoke_test_finds(name, said):

@@ -16,6 +16,7 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.observations import Returned
@@ -73,7 +74,7 @@ def test_right_answers_are_inside(drawn: Drawn):
         assert (np.abs(got - want) <= bound).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_right_answers_of_single_ops_are_inside(dtype: str):
     for name in sorted(set(OPS) - INEXACT)[::4]:
         for got, want, bound in errors(sample(name, 7, dtype)):
@@ -93,14 +94,25 @@ WELL_CONDITIONED = [
 @pytest.mark.parametrize("text", WELL_CONDITIONED)
 def test_a_small_error_is_outside_where_the_computation_is_well_conditioned(text: str):
     for dtype, relative in (("float64", 1e-6), ("float64", 1e-12), ("float32", 1e-3)):
-        program = retyped(parse(text, VOCABULARY), dtype)
-        reference, call = Reference(program), program[-1]
-        assert isinstance(call, Backward)
-        want = reference.pullbacks.of(call)[Ref(0)]
-        bound = gradient_bound(reference, call, Ref(0), dtype).array()
-        assert (np.abs(want * relative) > bound).any(), f"{dtype}: {bound} hides {relative}"
-        last = Ref(len(program) - 2)
-        assert (np.abs(reference.values[last] * relative) > forward_bound(reference, last, dtype).array()).any()
+        assert_outside(text, dtype, relative)
+
+
+@pytest.mark.parametrize("text", [WELL_CONDITIONED[0], "a = leaf [0.5, 1, 2]; b = exp a; backward b with [1, 1, 2]"])
+@pytest.mark.parametrize(("dtype", "relative"), [("float16", 0.05), ("bfloat16", 0.4)])
+def test_an_error_of_a_single_op_is_outside_in_few_digits(text: str, dtype: str, relative: float):
+    assert_outside(text, dtype, relative)
+
+
+def assert_outside(text: str, dtype: str, relative: float) -> None:
+    """Asserts that a relative error is outside of the bound of a program's gradient, and of its last value."""
+    program = retyped(parse(text, VOCABULARY), dtype)
+    reference, call = Reference(program), program[-1]
+    assert isinstance(call, Backward)
+    want = reference.pullbacks.of(call)[Ref(0)]
+    bound = gradient_bound(reference, call, Ref(0), dtype).array()
+    assert (np.abs(want * relative) > bound).any(), f"{dtype}: {bound} hides {relative}"
+    last = Ref(len(program) - 2)
+    assert (np.abs(reference.values[last] * relative) > forward_bound(reference, last, dtype).array()).any()
 
 
 @some

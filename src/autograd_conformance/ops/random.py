@@ -15,17 +15,17 @@ from autograd_conformance.programs.own_numpy import np
 SEEDED = "(torch.manual_seed({{seed}}), {})[1]"
 
 
-def _kept(value: np.ndarray, p: float, seed: int) -> bool:
-    """Whether each element of an observed dropout mask is either 0 (dropped) or 1 / (1 - p) (scaled)."""
+def _kept(value: np.ndarray, near: float, p: float, seed: int) -> bool:
+    """Whether each element of an observed dropout mask is either 0 (dropped) or 1 / (1 - p) (scaled), up to `near`."""
     off = np.abs(value - 1 / (1 - p))
-    return bool(((value == 0) | (off <= 1e-6)).all())
+    return bool(((value == 0) | (off <= near)).all())
 
 
-def _finite(value: np.ndarray, seed: int) -> bool:
+def _finite(value: np.ndarray, near: float, seed: int) -> bool:
     return bool(np.isfinite(value).all())
 
 
-def _unit(value: np.ndarray, seed: int) -> bool:
+def _unit(value: np.ndarray, near: float, seed: int) -> bool:
     return bool(((value >= 0) & (value < 1)).all())
 
 

@@ -100,7 +100,7 @@ class TorchEager(TorchInterface):
         if value._is_zerotensor():  # NumPy would read invalid memory of a view of one
             value = value.clone()
         if value.dtype is torch.bfloat16:  # NumPy has no such dtype
-            value = value.float()
+            value = value.detach().float()
         return value.numpy(force=True)
 
     def dtype(self, value: torch.Tensor) -> str:

@@ -16,16 +16,16 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor
 from autograd_conformance.programs.own_numpy import np
 
 NUMBERS = {
-    "float64": (0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"), float("nan")),
-    "float32": (0.10000000149011612, -0.0, 1.401298464324817e-45, 3.4028234663852886e38, float("inf"), float("-inf"),
-                float("nan")),
-}  # fmt: skip
+    name: (float(np.asarray(0.1, name)), -0.0, dtype.smallest, dtype.largest, float("inf"), float("-inf"), float("nan"))
+    for name, dtype in DTYPES.items()
+}
 """Numbers of each dtype that must not be rounded in transfer."""
 
 

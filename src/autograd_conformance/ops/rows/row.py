@@ -132,7 +132,9 @@ class Op:
     examples: tuple[Attrs, ...] = ()
     """Further valid attributes besides `choices`, covering every kind of value that they may have."""
     draws: Callable[..., bool] | None = None
-    """For a random op, tests if an observed array is one that the op may have drawn with the given attributes."""
+    """For a random op, tests if an observed array is one that the op may have drawn. The function takes the array, the
+    largest rounding error of a number near 1, and the op's attributes.
+    """
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:

@@ -33,6 +33,7 @@ from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close, forward_bound
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
@@ -71,12 +72,17 @@ def judge_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
     return None
 
 
+EXACT = 1e-6
+"""The largest rounding error of an observed random number near 1, in dtypes with many digits."""
+
+
 def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
     """Returns the violation if a random op cannot have drawn the numbers that it returned."""
     if not isinstance(step, Apply):
         return None
     draws = row_of(step.op).draws
-    if draws is None or draws(tensor.value, **dict(step.attrs)):
+    near = max(EXACT, EPSILON[judging.precision(tensor.dtype)])
+    if draws is None or draws(tensor.value, near, **dict(step.attrs)):
         return None
     return judging.differs(slugs.NETWORKS_RANDOM, at, ref, ImpossibleSample(tensor.value), DocumentedSample(), step)
 
