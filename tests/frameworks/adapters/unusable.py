@@ -80,7 +80,7 @@ class Speechless(Tiny):
 class Halved(Tiny):
     """It names a dtype that no program uses."""
 
-    dtypes = ("float16",)
+    dtypes = ("float8",)
 
 
 class Scalar(Tiny):

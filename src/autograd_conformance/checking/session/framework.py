@@ -35,6 +35,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -149,8 +150,11 @@ class FrameworkUnderTest:
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
-        """The requested dtypes that the framework supports."""
-        return tuple(d for d in self.target.dtypes if d in self.settings.dtypes)
+        """The requested dtypes that the framework supports; all that it supports if none was requested and it has no
+        usual one.
+        """
+        found = tuple(dtype for dtype in self.target.dtypes if dtype in self.settings.dtypes)
+        return found or (tuple(self.target.dtypes) if self.settings.dtypes == USUAL else ())
 
     @cached_property
     def description(self) -> Description:

@@ -17,7 +17,7 @@ CALLING = (
         ("a = leaf [1, 2]; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf (0,) []; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf [[3]]; b = multiply a a; backward b", RETURNS),
-        not_covered="Complex and integer roots: programs have only float32 and float64.",
+        not_covered="Complex and integer roots: programs have only floating-point dtypes.",
     ),
     fact(
         "R2",

@@ -26,7 +26,7 @@ HISTORY = (
     fact(
         "R36",
         "Integers cannot require grad.",
-        not_covered="Programs have only float32 and float64.",
+        not_covered="Programs have only floating-point dtypes.",
     ),
     fact(
         "R37",
