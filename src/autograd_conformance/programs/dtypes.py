@@ -12,6 +12,9 @@ import ml_dtypes
 
 from autograd_conformance.programs.own_numpy import np
 
+HUGE = 1e30
+"""An array is not compared if its right elements reach this magnitude, in dtypes that have such numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
@@ -34,6 +37,13 @@ class Dtype:
     def digits(self) -> float:
         """The number of decimal digits, not rounded."""
         return float(-np.log10(self.epsilon))
+
+    @property
+    def huge(self) -> float:
+        """An array is not compared if its right elements reach this magnitude, because rounding may turn them into
+        infinity.
+        """
+        return min(HUGE, self.largest / 4)
 
     def roundings(self, count: float) -> float:
         """Returns the largest relative error of so many roundings; in a dtype of few digits at most a sixteenth."""

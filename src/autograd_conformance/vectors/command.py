@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.command import Parser
 from autograd_conformance.reporting.prose import counted
@@ -69,7 +69,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     make.add_argument(
         "--claims", type=Path, metavar="FILE", help="the claims of your framework, as the handshake of docs/protocol.md"
     )
-    for name, known in (("ops", APPLIED), ("capabilities", Capability.__members__), ("dtypes", DTYPES)):
+    for name, known in (("ops", APPLIED), ("capabilities", Capability.__members__), ("dtypes", USUAL)):
         make.add_argument(
             f"--{name}", type=_listed(name, known), metavar="NAMES", help=f"use only these {name}, as in one,two"
         )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.programs.dtypes import HUGE
 from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
@@ -49,7 +50,7 @@ from autograd_conformance.reference.rounding.perturbation import EPSILON, Pertur
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.choices import RETURNS, Choice
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.trace import TraceStep, trace
 from autograd_conformance.vectors.expected import Expected, Number
 

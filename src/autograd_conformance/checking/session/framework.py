@@ -35,8 +35,8 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.slugs import Slug

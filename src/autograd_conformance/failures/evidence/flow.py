@@ -24,7 +24,6 @@ from autograd_conformance.reporting.records.flow import GradientFlow, SavedTenso
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.checks.contributions import is_same, value_of
-from autograd_conformance.rules.judge.state import HUGE
 from autograd_conformance.rules.prose import shown, shown_distinct
 from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
@@ -142,7 +141,7 @@ class _Call:
         """Whether a gradient equals the reference up to the bound on rounding; None if the reference is too large to
         compare. `old` is the `.grad` to which the gradient was added.
         """
-        if not np.abs(want).max(initial=0) < HUGE:
+        if not np.abs(want).max(initial=0) < DTYPES[working_dtype(self.case.program)].huge:
             return None
         if got is None:
             return not want.any()

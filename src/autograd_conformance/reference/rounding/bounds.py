@@ -29,7 +29,7 @@ from autograd_conformance.reference.staging.derivatives import Array
 SAMPLES = 12
 FEW, MARGIN = 2, 1 / 16  # runs that decide distances within this share of their bound
 FACTOR = 8.0  # units in the last place that an op may lose
-COARSE_FACTOR = 2.0  # of a dtype with few digits: most kernels compute in a wider one, and round once
+COARSE_FACTOR = 1.5  # of a dtype with few digits: most kernels compute in a wider one, and round once
 TINY = {name: dtype.tiny for name, dtype in DTYPES.items()}
 
 _CHEAP = {name: (1 if name in COARSE else 64) * dtype.epsilon for name, dtype in DTYPES.items()}
@@ -77,6 +77,8 @@ class Bound:
     its forward pass, for the run so far with the most."""
     runs: int = 0
     """Number of perturbed runs so far."""
+    own: int | None = None
+    """The number of roundings, if it is that of one op, whose operands were observed; None: that of the whole run."""
     shared: list[PerturbedRun] | None = None
     """Perturbed runs of the same reference that several bounds use, to which this one adds those that are missing; None
     if this bound makes its own.
@@ -108,7 +110,7 @@ class Bound:
         dtypes = dtypes_of(self.reference, self.narrow)
         while self.runs < runs:
             run = self._run(dtypes)
-            self.roundings = max(self.roundings, 2 * run.forward_roundings)
+            self.roundings = self.own or max(self.roundings, 2 * run.forward_roundings)
             self.squares = self.squares + (self.measure(run) - self.exact) ** 2
             self.runs += 1
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
@@ -128,7 +130,18 @@ class Bound:
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:
     """Returns the bound on the rounding error of a value, in a program whose narrowest dtype is `dtype`."""
-    return Bound(reference, ref, reference.values[ref], dtype, lambda run: run.values[ref])
+    own = _roundings_of(reference, ref) if dtype in COARSE and reference.observing else None
+    return Bound(reference, ref, reference.values[ref], dtype, lambda run: run.values[ref], own=own)
+
+
+def _roundings_of(reference: Reference, ref: Ref) -> int | None:
+    """Returns the number of roundings of the op that made a value: of its operands and results, each counted twice as
+    in a whole run. None if no op made the value, or from operands that were not observed.
+    """
+    entry = next((each for each in reversed(reference.tape.entries) if ref in each.outs), None)
+    if entry is None or not reference.unobserved.isdisjoint(entry.args):
+        return None
+    return 2 * sum(np.size(x) for x in (*entry.operands, *(reference.values[out] for out in entry.outs))) or None
 
 
 def gradient_bound(

@@ -27,10 +27,6 @@ from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.refusals import Refusal
 from autograd_conformance.tape.traversal import NO_REGIONS
 
-HUGE = 1e30
-"""An array is not compared if its right elements reach this magnitude, because rounding may turn them into infinity."""
-
-
 FORM = (Strides, SavedTensorCount)
 """Types of differences after which judging can continue, with the observed strides or number of saved tensors."""
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import AssignGrad, BackwardCall, ReadGrad, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.programs.own_numpy import np
@@ -13,7 +14,7 @@ from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.rounding.perturbation import EPSILON
-from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.expectation.exercises import derived_op
 from autograd_conformance.tape.graph import Expectation, Traversal
 
@@ -97,7 +98,8 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
 
 def is_right_without_bound(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
     """Whether a gradient is right without computing a bound: it is very close, or too large to be compared."""
-    return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
+    precision = judging.precision(dtype)
+    return close(got, want, precision) or not np.abs(want).max() < DTYPES[precision].huge
 
 
 def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:

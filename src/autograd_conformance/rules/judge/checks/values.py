@@ -35,7 +35,7 @@ from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close, forward_bound
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.checks import memory
-from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
 from autograd_conformance.rules.violations.observed import ChangedValue, ImpossibleSample, OtherValue, ValueChanged
 from autograd_conformance.rules.violations.shared import Flag, Flagged, ResultDtype, ResultShape
@@ -102,7 +102,8 @@ def value_violation(
     """
     if tensor.value.shape != want.shape:
         return judging.differs(rule, at, ref, ResultShape(tensor.value.shape), ResultShape(want.shape), step)
-    if close(tensor.value, want, judging.precision(tensor.dtype)) or not np.abs(want).max() < HUGE:
+    dtype = judging.precision(tensor.dtype)
+    if close(tensor.value, want, dtype) or not np.abs(want).max() < DTYPES[dtype].huge:
         return None
     bound = forward_bound(judging.reference, ref if edge is None else edge, judging.dtype)
     if bound.allows(np.abs(tensor.value - want)) or not judging.applies(rule):

@@ -1,0 +1,111 @@
+"""Programs in float16 and bfloat16: right results pass, faults of precision are found, and errors do not add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+
+from autograd_conformance.checking.check import passes, violation_of
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind, Raised
+
+PLAIN = InProcess(Torch())
+
+Results = Sequence[torch.Tensor]
+
+
+class Changed(Torch):
+    """PyTorch with a function that changes what ops return."""
+
+    def __init__(self, change: Callable[[str, Results, Results], Results]) -> None:
+        super().__init__()
+        self.change = change
+
+    def apply(self, op: str, operands: Results, attrs: Attrs) -> Results:
+        return self.change(op, operands, super().apply(op, operands, attrs))
+
+
+class Scaled(torch.autograd.Function):
+    """The identity, with a gradient that is a part too large."""
+
+    @staticmethod
+    def forward(ctx, x, by):
+        ctx.by = by
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.by, None
+
+
+def through_float16(op: str, operands: Results, results: Results) -> Results:
+    """An op in bfloat16 that computes in float16, which has a smaller range."""
+    return [each.to(torch.float16).to(torch.bfloat16) for each in results]
+
+
+def widened(op: str, operands: Results, results: Results) -> Results:
+    """Results in float32."""
+    return [each.float() for each in results]
+
+
+def promoted_wrongly(op: str, operands: Results, results: Results) -> Results:
+    """Results of the first operand's dtype, where it meets another."""
+    return [each.to(operands[0].dtype) for each in results]
+
+
+def steep(op: str, operands: Results, results: Results) -> Results:
+    """Gradients a quarter too large."""
+    return [Scaled.apply(each, 1.25) for each in results]
+
+
+FAULTS = [
+    (through_float16, "a = leaf bf16 [300, 1]; b = multiply a a", "gradients/forward"),
+    (widened, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/forward"),
+    (promoted_wrongly, "a = leaf bf16 [2, 1]; b = leaf f16 [3, 4]; c = multiply a b", "gradients/forward"),
+    (steep, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/op"),
+    (steep, "a = leaf f16 [2, 1]; b = sin a; backward b with f16 [1, 1]", "gradients/op"),
+]
+
+
+@pytest.mark.parametrize(("change", "text", "rule"), FAULTS)
+def test_faults_are_found(change, text, rule):
+    program = parse(text, VOCABULARY)
+    assert passes(program, PLAIN)
+    violation = violation_of(program, InProcess(Changed(change)))
+    assert violation is not None
+    assert violation.rule == rule
+
+
+CHAIN = 30
+"""Number of ops in a row; with an error of one rounding each, no digit of bfloat16 would be left."""
+
+
+@pytest.mark.parametrize("short", ["f16", "bf16"])
+def test_errors_do_not_add_up(short):
+    lines = [f"a0 = leaf {short} [1.5, 0.75]", *(f"a{k + 1} = sin a{k}" for k in range(CHAIN))]
+    right = "; ".join([*lines, f"backward a{CHAIN} with {short} [1, 1]"])
+    assert passes(parse(right, VOCABULARY), PLAIN)
+
+    def late(op: str, operands: Results, results: Results) -> Results:
+        late.calls += 1
+        return [each * 1.125 for each in results] if late.calls == CHAIN else results
+
+    late.calls = 0
+    violation = violation_of(parse(right, VOCABULARY), InProcess(Changed(late)))
+    assert violation is not None
+    assert violation.at == CHAIN
+
+
+@pytest.mark.parametrize(
+    "text", ["a = leaf bf16 [[2, 1], [0, 3]]; b = inv a", "a = leaf f16 [[2, 1], [0, 3]]; b = det a"]
+)
+def test_an_op_without_a_kernel_is_missing(text):
+    outcome = PLAIN.observe(parse(text, VOCABULARY))[1].outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.kind is Kind.NO_KERNEL
