@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from autograd_conformance.adapters.jax.dialect import OPS, dialect
+from autograd_conformance.adapters.jax.dialect import LIMITS, OPS, dialect
 from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
@@ -54,6 +54,7 @@ class Jax(Functional):
     """Sources: the documentation of `jax.vjp` (a cotangent has the structure and shapes of the function's results), of
     automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
+    limits = LIMITS
     dtypes = ("float64", "float32")
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
 
