@@ -81,7 +81,7 @@ def pad_border(x: Names, attrs: Attributes) -> str:
 
 
 def interpolate_nearest(x: Names, attrs: Attributes) -> str:
-    """The code of an array with more elements in its last dimension or dimensions, behind samples and channels."""
+    """The code of an array with more elements along the dimensions after samples and channels."""
     shape = f"{x[0]}.shape[:2] + tuple(n * {int(attrs['scale'])} for n in {x[0]}.shape[2:])"
     return f"jax.image.resize({x[0]}, {shape}, 'nearest')"
 

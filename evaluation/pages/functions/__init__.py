@@ -1,1 +1,1 @@
-"""Which functions of PyTorch, JAX and MLX the suite calls, and why it does not call the others."""
+"""The functions of PyTorch, JAX and MLX: those that the suite calls, and why it does not call the others."""

@@ -1,4 +1,4 @@
-"""Which functions an adapter's ops call: found in the syntax trees of the code that its templates make."""
+"""The functions that an adapter's ops call, found in the syntax trees of the code that its templates make."""
 
 from __future__ import annotations
 
@@ -30,17 +30,33 @@ def lines(dialect: Dialect, limits: Limits) -> Iterator[tuple[str, str]]:
 
 
 def callees(code: str, scope: Mapping[str, Any]) -> Iterator[Any]:
-    """What the code calls or names: objects of the modules in its scope; of operators and methods, the names."""
+    """The objects of modules that the code calls or names; for operators and methods of arrays, the names."""
     for node in ast.walk(ast.parse(code, mode="eval")):
         match node:
-            case ast.BinOp(op=operator):
+            case ast.BinOp(left=left, op=operator, right=right) if is_array(left) or is_array(right):
                 yield OPERATORS.get(type(operator))
-            case ast.UnaryOp(op=operator, operand=operand) if not isinstance(operand, ast.Constant):
+            case ast.UnaryOp(op=operator, operand=operand) if is_array(operand):
                 yield OPERATORS.get(type(operator))
-            case ast.Attribute(attr=name) if (found := value(node, scope)) is not None:
+            case ast.Attribute() if (found := value(node, scope)) is not None:
                 yield found
-            case ast.Call(func=ast.Attribute(attr=name)):
+            case ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=name)) if is_array(of):
                 yield name
+
+
+def is_array(node: ast.expr) -> bool:
+    """Whether an expression is an array: an operand, a part of one, or computed from one; no size or shape."""
+    match node:
+        case ast.Name(id=name):
+            return name[0] == "x" and name[1:].isdigit()
+        case ast.Attribute(attr="shape" | "ndim" | "size" | "dtype"):
+            return False
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+            return is_array(inner)
+        case ast.BinOp(left=left, right=right):
+            return is_array(left) or is_array(right)
+        case ast.Call(func=ast.Attribute() | ast.Lambda()):
+            return True
+    return False
 
 
 def value(node: ast.expr, scope: Mapping[str, Any]) -> Any:

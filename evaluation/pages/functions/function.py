@@ -19,7 +19,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Notes:
-    """What people wrote about the functions of a framework, in a TOML file of this folder."""
+    """Notes about the functions of a framework, from a TOML file of this folder."""
 
     reasons: Mapping[str, str]
     """The reason why no op calls a function, by the function's name."""

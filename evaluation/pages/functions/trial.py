@@ -1,4 +1,4 @@
-"""What happens when a function is called with floating-point numbers and differentiated."""
+"""Trials of functions: calls with floating-point numbers, which are differentiated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Outcome(IntEnum):
-    """What was found about a function; of several calls, the highest counts."""
+    """The finding about a function; of several calls, the highest counts."""
 
     RAISED = 0
     """No call returned arrays, or had a derivative."""
