@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from autograd_conformance.adapters.jax.dialect import OPS, dialect
+from autograd_conformance.adapters.jax.dialect import LIMITS, OPS, dialect
 from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
@@ -54,7 +54,12 @@ class Jax(Functional):
     """Sources: the documentation of `jax.vjp` (a cotangent has the structure and shapes of the function's results), of
     automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
-    dtypes = ("float64", "float32", "float16", "bfloat16")
+<<<<<<< HEAD
+    dtypes = ("float64", "float32")
+=======
+    limits = LIMITS
+    dtypes = ("float64", "float32")
+>>>>>>> 2bd24819c47089e03de45fb4462d32d54293810a
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
 
     def __init__(self, device: str = "cpu") -> None:

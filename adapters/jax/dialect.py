@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autograd_conformance.adapters.jax import windows
 from autograd_conformance.frameworks.running.templates import OPERATORS, indices, over, select, split
+from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.printing.dialect import Dialect, Template
 from autograd_conformance.printing.functional import functional
 
@@ -23,23 +25,20 @@ def _at(update: str) -> Template:
     return code
 
 
-def _conv(rank: int) -> Template:
-    """Makes a template of a convolution over `rank` dimensions."""
-
-    def code(x: Names, attrs: Attributes) -> str:
-        stride, dilation = (attrs["stride"],) * rank, (attrs["dilation"],) * rank
-        padding, groups = [(attrs["padding"],) * 2] * rank, attrs["groups"]
-        return (
-            f"jax.lax.conv_general_dilated({x[0]}, {x[1]}, {stride}, {padding}, "
-            f"rhs_dilation={dilation}, feature_group_count={groups})"
-        )
-
-    return code
-
-
 def _narrow(x: Names, attrs: Attributes) -> str:
     start, dim = attrs["start"], attrs["dim"]
     return f"jax.lax.slice_in_dim({x[0]}, {start}, {start + attrs['length']}, axis={dim})"
+
+
+def _flatten(x: Names, attrs: Attributes) -> str:
+    stop = "" if attrs["end_dim"] == -1 else f", {attrs['end_dim'] + 1}"
+    return f"jax.lax.collapse({x[0]}, {attrs['start_dim']}{stop})"
+
+
+def _attention(x: Names, attrs: Attributes) -> str:
+    """The code of attention with one head, which JAX has before the features."""
+    heads = ", ".join(f"{name}[..., None, :]" for name in x)
+    return f"jax.nn.dot_product_attention({heads}, is_causal={attrs['is_causal']})[..., 0, :]"
 
 
 def _triangular(x: Names, attrs: Attributes) -> str:
@@ -94,6 +93,7 @@ OPS: Mapping[str, Template] = {
     "deg2rad": "jnp.deg2rad({0})",
     "erf": "jsp.special.erf({0})",
     "erfc": "jsp.special.erfc({0})",
+    "erfcx": "jsp.special.erfcx({0})",
     "erfinv": "jsp.special.erfinv({0})",
     "lgamma": "jsp.special.gammaln({0})",
     "digamma": "jsp.special.digamma({0})",
@@ -110,6 +110,7 @@ OPS: Mapping[str, Template] = {
     "nan_to_num": "jnp.nan_to_num({0})",
     "remainder_scalar": "jnp.remainder({0}, {scalar})",
     "fmod_scalar": "jnp.fmod({0}, {scalar})",
+    "frac": "jnp.modf({0})[0]",
     "trunc": "jnp.trunc({0})",
     "sign": "jnp.sign({0})",
     "floor": "jnp.floor({0})",
@@ -138,6 +139,7 @@ OPS: Mapping[str, Template] = {
     "gelu": "jax.nn.gelu({0}, approximate=False)",
     "gelu_tanh": "jax.nn.gelu({0}, approximate=True)",
     "silu": "jax.nn.silu({0})",
+    "softplus": "jax.nn.softplus({0})",
     "mish": "jax.nn.mish({0})",
     "logsigmoid": "jax.nn.log_sigmoid({0})",
     "softsign": "jax.nn.soft_sign({0})",
@@ -159,6 +161,7 @@ OPS: Mapping[str, Template] = {
     "max_dim": "jnp.max({0}, axis={dim}, keepdims={keepdim})",
     "min_dim": "jnp.min({0}, axis={dim}, keepdims={keepdim})",
     "sort": "jnp.sort({0}, axis={dim}, descending={descending})",
+    "topk": "jax.lax.top_k({0}, {k}, axis={dim} % {0}.ndim)[0]",
     "vector_norm": over("jnp.linalg.vector_norm", ", ord={ord}"),
     "vector_norm_inf": over("jnp.linalg.vector_norm", ", ord=jnp.inf"),
     "nansum": over("jnp.nansum"),
@@ -175,6 +178,7 @@ OPS: Mapping[str, Template] = {
     "cumulative_sum": "jnp.cumsum({0}, axis={dim})",
     "cumulative_prod": "jnp.cumprod({0}, axis={dim})",
     "diff": "jnp.diff({0}, n={n}, axis={dim})",
+    "vander": "jnp.vander({0}, {n}, increasing=True)",
     "reshape": "jnp.reshape({0}, {shape})",
     "permute_dims": "jnp.permute_dims({0}, {dims})",
     "matrix_transpose": "jnp.matrix_transpose({0})",
@@ -182,6 +186,7 @@ OPS: Mapping[str, Template] = {
     "moveaxis": "jnp.moveaxis({0}, {source}, {destination})",
     "expand_dims": "jnp.expand_dims({0}, {dim})",
     "squeeze": "jnp.squeeze({0}, {dim})",
+    "flatten": _flatten,
     "clone": "jnp.copy({0})",
     "flip": "jnp.flip({0}, {dims})",
     "roll": "jnp.roll({0}, {shifts}, {dims})",
@@ -190,6 +195,10 @@ OPS: Mapping[str, Template] = {
     "tile": "jnp.tile({0}, {dims})",
     "repeat": "jnp.repeat({0}, {repeats}, axis={dim})",
     "repeat_uneven": "jnp.repeat({0}, np.array({repeats}), axis={dim})",
+    "pad": windows.pad,
+    "pad_border": windows.pad_border,
+    "interpolate_nearest": windows.interpolate_nearest,
+    "im2col": windows.im2col,
     "concat": "jnp.concatenate(({0}, {1}), axis={dim})",
     "concat_three": "jnp.concatenate(({0}, {1}, {2}), axis={dim})",
     "stack": "jnp.stack(({0}, {1}), axis={dim})",
@@ -202,6 +211,7 @@ OPS: Mapping[str, Template] = {
     "narrow": _narrow,
     "take": "jnp.take({0}, np.array({index}), axis={dim})",
     "take_along_axis": "jnp.take_along_axis({0}, np.array({index}), axis={dim})",
+    "gather": "jnp.take_along_axis({0}, np.array({index}), axis={dim})",
     "take_flat": "jnp.take({0}, np.array({index}))",
     "index": "{0}[np.array({index})]",
     "embedding": "{0}[np.array({index})]",
@@ -217,6 +227,8 @@ OPS: Mapping[str, Template] = {
     "tril": "jnp.tril({0}, {diagonal})",
     "triu": "jnp.triu({0}, {diagonal})",
     "diagonal": "jnp.diagonal({0}, {offset}, -2, -1)",
+    "diag_embed": "jnp.diag({0}, {offset})",
+    "diagonal_scatter": "jnp.fill_diagonal({0}, {1}, inplace=False)",
     "trace": "jnp.trace({0})",
     "matmul": "{0} @ {1}",
     "mm": "jnp.dot({0}, {1})",
@@ -233,12 +245,20 @@ OPS: Mapping[str, Template] = {
     "kron": "jnp.kron({0}, {1})",
     "cross": "jnp.cross({0}, {1}, axis={dim})",
     "multi_dot": "jnp.linalg.multi_dot([{0}, {1}, {2}])",
+    "scaled_dot_product_attention": _attention,
     "softmax": "jax.nn.softmax({0}, {dim})",
     "log_softmax": "jax.nn.log_softmax({0}, {dim})",
     "layer_norm": _standardize,
-    "conv1d": _conv(1),
-    "conv2d": _conv(2),
-    "conv3d": _conv(3),
+    "conv1d": windows.conv(1),
+    "conv2d": windows.conv(2),
+    "conv2d_uneven": windows.conv(2),
+    "conv3d": windows.conv(3),
+    "conv_transpose1d": windows.conv_transpose(1),
+    "conv_transpose2d": windows.conv_transpose(2),
+    "max_pool1d": windows.max_pool(1),
+    "max_pool2d": windows.max_pool(2),
+    "max_pool2d_uneven": windows.max_pool(2),
+    "max_pool3d": windows.max_pool(3),
     "det": "jnp.linalg.det({0})",
     "slogdet": "jnp.linalg.slogdet({0})",
     "inv": "jnp.linalg.inv({0})",
@@ -265,7 +285,20 @@ OPS: Mapping[str, Template] = {
     "fft": _pairs("jnp.fft.fft(jax.lax.complex({0}[..., 0], {0}[..., 1]))"),
     "irfft": "jnp.fft.irfft(jax.lax.complex({0}[..., 0], {0}[..., 1]), n={n})",
 }
-"""Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes."""
+"""Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes but
+those of `LIMITS`.
+"""
+
+LIMITS: Limits = {
+    "softplus": Limit({"beta": (1,)}),
+    "topk": Limit({"largest": (True,)}),
+    "vander": Limit(dimensions=(1,)),
+    "diag_embed": Limit(dimensions=(1,)),
+    "conv_transpose1d": Limit({"groups": (1,)}),
+    "conv_transpose2d": Limit({"groups": (1,)}),
+    "max_pool2d_uneven": Limit({"ceil_mode": (False,), "dilation": ((1, 1),)}),
+}
+"""The attributes and dimensions that JAX's functions have."""
 
 
 def dialect(vjp: str) -> Dialect:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import ClassVar
 
 import mlx.core as mx
 import numpy as np
 
-from autograd_conformance.adapters.mlx.dialect import DIALECT, OPS
+from autograd_conformance.adapters.mlx.dialect import DIALECT, LIMITS, OPS
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
-from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
@@ -39,10 +37,9 @@ class Mlx(Functional):
     """Sources: the documentation of function transforms (`mx.vjp` of several results, transforms of transforms) and of
     `mx.stop_gradient`."""
     ops = frozenset(OPS)
-    limits: ClassVar[Limits] = {"select": Limit(empty=False)}
-    """Programs index into no array without elements, because the gradient of that crashes the process."""
-    dtypes = ("float32", "float16", "bfloat16")
-    """No float64: float64 arrays exist on the CPU, but many ops round them to float32."""
+    limits = LIMITS
+    dtypes = ("float32",)
+    """float32 alone: float64 arrays exist on the CPU, but many ops round them to float32."""
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:

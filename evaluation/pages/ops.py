@@ -49,7 +49,7 @@ def _operands(row: Op) -> Iterator[tuple[Shape, ...]]:
     return ((first, *rest) for first in row.fresh if takes(row, first) for rest in rest_of(row, first))
 
 
-def _attributes(row: Op) -> Iterator[Attrs]:
+def drawn_attributes(row: Op) -> Iterator[Attrs]:
     """The attributes in programs, for each combination of operand shapes."""
     return (attrs for shapes in _operands(row) for attrs in choices_of(row, shapes))
 
@@ -57,7 +57,7 @@ def _attributes(row: Op) -> Iterator[Attrs]:
 def code(row: Op) -> str:
     """The op as PyTorch's code, for its first attributes."""
     names = [chr(ord("a") + k) for k in range(arity(row))]
-    return fill(row.template, names, next(_attributes(row))).replace("|", r"\|")
+    return fill(row.template, names, next(drawn_attributes(row))).replace("|", r"\|")
 
 
 def ranks(row: Op) -> str:
@@ -73,7 +73,7 @@ def _span(numbers: list[int]) -> str:
 def attributes(row: Op) -> str:
     """Each attribute with some of its values."""
     values: dict[str, dict[str, None]] = {}
-    for attrs in _attributes(row):
+    for attrs in drawn_attributes(row):
         for name, value in attrs:
             values.setdefault(name, {})[repr(value)] = None
     return "; ".join(f"`{name}`: {_some(list(found))}" for name, found in values.items())

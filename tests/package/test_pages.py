@@ -15,7 +15,9 @@ from autograd_conformance.frameworks.loading.entry_points import frameworks as a
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
-from evaluation.pages import capabilities, conditions, frameworks, functions, modes, ops
+from evaluation.pages import capabilities, conditions, frameworks, modes, ops
+from evaluation.pages.functions import frameworks as functions
+from evaluation.pages.functions import pytorch
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -119,9 +121,24 @@ def test_the_page_of_ops_is_up_to_date() -> None:
 
 def test_the_page_of_functions_is_written_and_names_none_in_vain() -> None:
     pytest.importorskip("torch.testing._internal.common_methods_invocations")
-    assert functions.PAGE.read_text() == functions.page(), "run `python -m evaluation.pages.functions`"
-    without = {each.name for each in functions.functions() if each.why}
-    assert without == {*functions.reasons()}
+    page = functions.PAGES["torch"]
+    assert page.path.read_text() == page.text(), "run `python -m evaluation.pages.functions`"
+    without = {each.name for each in pytorch.functions() if each.why}
+    assert without == {*pytorch.NOTES.reasons}
+
+
+@pytest.mark.parametrize("name", ["jax", "mlx"])
+def test_the_page_of_functions_of_another_framework_is_up_to_date(name: str) -> None:
+    page = functions.PAGES[name]
+    try:
+        made = page.text()
+    except ImportError as error:
+        pytest.skip(str(error))
+    version = re.search(r"^\w+ [\d.]+ has", made, re.M)
+    assert version is not None
+    if version[0] not in page.path.read_text():
+        pytest.skip("the page is about another version")
+    assert page.path.read_text() == made, "run `python -m evaluation.pages.functions`"
 
 
 def test_the_page_of_modes_is_up_to_date() -> None:

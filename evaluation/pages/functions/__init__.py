@@ -1,0 +1,1 @@
+"""The functions of PyTorch, JAX and MLX: those that the suite calls, and why it does not call the others."""
