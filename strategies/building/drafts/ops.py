@@ -204,15 +204,21 @@ class Ops:
         """Applies `add`, or another op of two operands, to two values of one shape, and returns the result."""
         alphabet = self._script.alphabet
         usual = ("add", "subtract", "multiply")
-        pairs = [row for row in map(alphabet.row, alphabet.ops) if arity(row) == 2]
-        named = next((name for name in usual if name in alphabet.ops), None)
-        name = named or next((row.name for row in pairs if self._made(row, (one, other)) is not None), None)
+        name = next((name for name in usual if name in alphabet.ops), None) or self._joining(one, other)
         if name is None:
-            if pairs:
-                raise UnsupportedShape("the framework has no op that accepts these two values")
             alphabet.available(*usual)
         assert name is not None, "`available` has raised"
         return self._simplest(name, (one, other))
+
+    def _joining(self, one: Ref, other: Ref) -> str | None:
+        """Returns the first op of two operands that accepts two values. None if the framework has no op of two operands
+        at all. Raises `UnsupportedShape` if it has some, and none accepts them.
+        """
+        pairs = [row for row in map(self._script.alphabet.row, self._script.alphabet.ops) if arity(row) == 2]
+        name = next((row.name for row in pairs if self._made(row, (one, other)) is not None), None)
+        if pairs and name is None:
+            raise UnsupportedShape("the framework has no op that accepts these two values")
+        return name
 
     def root(self, most: int = 5) -> Ref:
         """Draws up to `most` ops, and returns a value on which a backward call needs saved tensors."""
