@@ -1,4 +1,4 @@
-"""PyTorch's modes with checkpoints: usual ones, with captured operands, reentrant, and compiled."""
+"""PyTorch's modes with checkpoints: usual ones, with captured operands, selective, reentrant, and compiled."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from autograd_conformance.frameworks.pytorch.modes.compiled import AOT
 from autograd_conformance.frameworks.pytorch.modes.flags import is_random, requires_grad
+from autograd_conformance.frameworks.pytorch.modes.forward import source
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
-from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view
+from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view, owner
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import Backward, Grad, InPlace, Program, Ref
 
 DOCUMENTATION = "https://docs.pytorch.org/docs/stable/checkpoint.html"
+
+
+# The function below is printed in the scripts of failures. It needs nothing but PyTorch.
+
+
+def saves_some():  # type: ignore[no-untyped-def]
+    """Returns the contexts of selective checkpoints that save the results of products and of a few other ops."""
+    aten = torch.ops.aten
+    products = [aten.mm.default, aten.mv.default, aten.dot.default, aten.bmm.default, aten.addmm.default]
+    others = [aten.mul.Tensor, aten.exp.default, aten.sin.default, aten.sigmoid.default, aten.sum.dim_IntList]
+    return create_selective_checkpoint_contexts(products + others)
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,31 @@ class CapturedCheckpoint(Checkpoint):
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Calls `torch.utils.checkpoint.checkpoint` of a function without arguments."""
         return checkpoint(partial(function, *inputs), use_reentrant=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class SelectiveCheckpoint(Checkpoint):
+    """Checkpoints each region, and saves the results of some of its ops, which backward calls do not recompute."""
+
+    label = "checkpoint-selective"
+    prelude = f"{Checkpoint.prelude}, create_selective_checkpoint_contexts\n\n\n{source(saves_some)}\n"
+    call = "checkpoint({arguments}, use_reentrant=False, context_fn=saves_some)"
+
+    def simpler(self) -> Mapping[str, Layer]:
+        """Returns the simpler form of these checkpoints: those that save no results."""
+        return {"without context_fn": Checkpoint()}
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Whether PyTorch allows an instruction in the region. It refuses a second backward call through a region, and
+        any call once a result that it saved was written to.
+        """
+        calls = sum(isinstance(step, Backward | Grad) for step in program[at:])
+        written = {owner(program, step.target).at for step in program if isinstance(step, InPlace)}
+        return calls <= 1 and not isinstance(program[at], InPlace) and owner(program, Ref(at)).at not in written
+
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        """Calls `torch.utils.checkpoint.checkpoint` with contexts that save the results of some ops."""
+        return checkpoint(function, *inputs, use_reentrant=False, context_fn=saves_some)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -114,6 +151,12 @@ class TorchCheckpointCaptured(TorchRegions):
     """
 
     layers = (CapturedCheckpoint(),)
+
+
+class TorchCheckpointSelective(TorchRegions):
+    """PyTorch in eager mode that checkpoints each region, and saves the results of some of its ops."""
+
+    layers = (SelectiveCheckpoint(),)
 
 
 class TorchCheckpointReentrant(TorchRegions):
