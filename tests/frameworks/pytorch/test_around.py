@@ -85,10 +85,10 @@ def test_a_mode_lasts_as_long_as_a_program(adapter: type[TorchAround], monkeypat
     assert state() == before
 
 
-KEEPS = (around.TorchAllowMutation, around.TorchSavedClones, around.TorchSavedArrays)
+KEEPS = (around.TorchAllowMutation, around.TorchSavedClones, around.TorchSavedArrays, around.TorchSavedFiles)
 """Modes that keep saved values by copies, so that a write to a saved tensor changes no gradient."""
 
-WITHOUT_VERSIONS = (around.TorchSaveOnCpu,)
+WITHOUT_VERSIONS = (around.TorchSavedSame, around.TorchSaveOnCpu)
 """Modes that keep saved tensors themselves, without their versions, so that a write changes gradients: a known
 difference.
 """

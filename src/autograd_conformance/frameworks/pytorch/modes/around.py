@@ -46,6 +46,21 @@ class Deterministic:
         torch.use_deterministic_algorithms(False)
 """
 
+ON_DISK = """
+from tempfile import TemporaryFile
+
+
+def to_disk(saved):
+    file = TemporaryFile()
+    torch.save(saved.detach(), file)
+    return file
+
+
+def from_disk(file):
+    file.seek(0)
+    return torch.load(file)
+"""
+
 TRACES_BACKWARD = """
 import torch._dynamo.compiled_autograd
 
@@ -134,6 +149,22 @@ class TorchSavedArrays(TorchAround):
             "lambda t: (t.device, t.numpy(force=True).copy()), lambda kept: torch.from_numpy(kept[1]).to(kept[0]))"
         ),
     )
+
+
+class TorchSavedFiles(TorchAround):
+    """PyTorch that saves files on disk, by a pair of hooks on saved tensors:
+    https://docs.pytorch.org/tutorials/intermediate/autograd_saved_tensors_hooks_tutorial.html.
+    """
+
+    name = "torch-saved-files"
+    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(to_disk, from_disk)", ON_DISK),)
+
+
+class TorchSavedSame(TorchAround):
+    """PyTorch that saves what it would save anyway, by a pair of hooks on saved tensors that return what they get."""
+
+    name = "torch-saved-same"
+    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)"),)
 
 
 class TorchSaveOnCpu(TorchAround):
