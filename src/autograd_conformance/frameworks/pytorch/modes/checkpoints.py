@@ -87,7 +87,7 @@ class SelectiveCheckpoint(Checkpoint):
         """Whether PyTorch allows an instruction in the region. It refuses a second backward call through a region, and
         any call once a result that it saved was written to.
         """
-        calls = sum(isinstance(step, Backward | Grad) for step in program[at:])
+        calls = sum(isinstance(step, Backward | Grad) for step in program.instructions[at:])
         written = {owner(program, step.target).at for step in program if isinstance(step, InPlace)}
         return calls <= 1 and not isinstance(program[at], InPlace) and owner(program, Ref(at)).at not in written
 
