@@ -222,10 +222,13 @@ def test_a_selective_checkpoint_is_right(text: str):
             f"{A}; b = exp a; c = multiply a b; backward c with [1, 1] retain=True; d = sin b; backward c with [1, 1]",
             [(4,)],
         ),
-        (f"{A}; b = exp a; c = multiply a b; d = sin a; write c neg_; backward d with [1, 1]", [(1,), (3,)]),
+        (f"{A}; b = exp a; c = multiply a b; d = sin a; write c neg_; backward d with [1, 1]", [(3,)]),
         (f"{A}; b = exp a; c = reshape b shape=(2,1); write c neg_; d = sin a; backward d with [1, 1]", [(4,)]),
+        (f"{A}; b = exp a; backward b with [1, 1]; c = leaf 3; d = sin c; backward d", [(1,), (4,)]),
+        (f"{A}; b = exp a; c = sin a; backward b with [1, 1]; backward c with [1, 1]", [(1,), (2,)]),
+        (f"{A}; b = exp a; c = grad b wrt a with [1, 1] create=True; backward c with [1, 1]", []),
     ],
-    ids=["one call", "two calls", "written", "view written"],
+    ids=["one call", "two calls", "written", "view written", "call elsewhere", "two calls, one region", "second order"],
 )
 def test_a_selective_checkpoint_has_what_one_call_passes_and_nobody_writes_to(text: str, units: list[tuple[int, ...]]):
     program = parse(text, VOCABULARY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,9 +14,10 @@ from autograd_conformance.frameworks.pytorch.modes.flags import is_random, requi
 from autograd_conformance.frameworks.pytorch.modes.forward import source
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
-from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view, owner
+from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Backward, Grad, InPlace, Program, Ref
+from autograd_conformance.programs.language import AssignGrad, Backward, Grad, InPlace, Program
+from autograd_conformance.programs.operands import operands
 
 DOCUMENTATION = "https://docs.pytorch.org/docs/stable/checkpoint.html"
 
@@ -87,9 +88,10 @@ class SelectiveCheckpoint(Checkpoint):
         """Whether PyTorch allows an instruction in the region. It refuses a second backward call through a region, and
         any call once a result that it saved was written to.
         """
-        calls = sum(isinstance(step, Backward | Grad) for step in program.instructions[at:])
-        written = {owner(program, step.target).at for step in program if isinstance(step, InPlace)}
-        return calls <= 1 and not isinstance(program[at], InPlace) and owner(program, Ref(at)).at not in written
+        later = [program[k] for k in _downstream(program, (*run, at))]
+        calls = [step for step in later if isinstance(step, Backward | Grad)]
+        written = any(isinstance(step, InPlace | AssignGrad) for step in later)
+        return len(calls) <= 1 and not any(call.create_graph for call in calls) and not written
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Calls `torch.utils.checkpoint.checkpoint` with contexts that save the results of some ops."""
@@ -135,6 +137,15 @@ class ReentrantCheckpoint(Checkpoint):
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Calls `torch.utils.checkpoint.checkpoint`, reentrant."""
         return checkpoint(function, *inputs, use_reentrant=True)  # type: ignore[no-any-return]
+
+
+def _downstream(program: Program, steps: Collection[int]) -> Collection[int]:
+    """Returns the numbers of some instructions and of all that use their values, directly or not."""
+    found = set(steps)
+    for at, step in enumerate(program):
+        if any(ref.at in found for ref in operands(step)):
+            found.add(at)
+    return found
 
 
 class TorchCheckpoint(TorchRegions):
