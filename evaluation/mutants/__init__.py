@@ -35,6 +35,7 @@ from evaluation.mutants import (
     recurrent,
     region_caches,
     region_code,
+    region_modes,
     region_nodes,
     region_values,
     relations,
@@ -50,8 +51,8 @@ from evaluation.mutants.mutant import Faulty
 FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
-    recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, default_dtype, forward,
-    saved, custom, around,
+    recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, region_modes,
+    default_dtype, forward, saved, custom, around,
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
-"""Mutants of what is around PyTorch: optimizers that resume wrongly, threads that lose something of their call, and
-exported modules that keep what they must not.
+"""Mutants of what is around PyTorch: optimizers that resume wrongly, threads that lose something of their call,
+exported modules that keep what they must not, saved tensors that come back otherwise, and modes
+that disturb each other.
 """
 
 from __future__ import annotations
@@ -11,8 +12,17 @@ from typing import Any
 
 import torch
 
+from autograd_conformance.frameworks.pytorch.modes.around import (
+    ON_DISK,
+    Surrounding,
+    TorchAround,
+    TorchSavedClones,
+    TorchSavedFiles,
+    TorchSavedSame,
+)
 from autograd_conformance.frameworks.pytorch.modes.exported import TorchExport
 from autograd_conformance.frameworks.pytorch.modes.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.pairs import TorchTwoContexts
 from autograd_conformance.frameworks.pytorch.modes.resumed import TorchResumed
 from autograd_conformance.frameworks.pytorch.modes.threads import TorchThreads
 from autograd_conformance.programs.capabilities import Capability
@@ -191,3 +201,70 @@ class ExportsForInference(Exporting):
             return call()
         with torch.no_grad():
             return call()
+
+
+# --- saved tensors ----------------------------------------------------------------------------------------------------
+
+
+class Around(Faulty, TorchAround):
+    """PyTorch inside of context managers."""
+
+    ops = TorchAround.ops - UNSOUND
+    writes = frozenset(TorchAround.writes) - {f"{op}_" for op in UNSOUND}
+
+
+class FilesLackOffsets(Around, TorchSavedFiles):
+    """A file of a saved view has the first elements of the memory that the view is a part of."""
+
+    framework = "torch-saved-files"
+    killed_by = ("gradients/graph", "gradients/op", "gradients/equal-leaves")
+    surroundings = (
+        Surrounding(
+            "torch.autograd.graph.saved_tensors_hooks("
+            "lambda t: to_disk(t.as_strided(t.shape, t.stride(), 0)), from_disk)",
+            ON_DISK,
+        ),
+    )
+
+
+class FilesAreFlat(Around, TorchSavedFiles):
+    """A file of a saved matrix has its elements in the order of the transposed matrix."""
+
+    framework = "torch-saved-files"
+    killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
+    surroundings = (
+        Surrounding(
+            "torch.autograd.graph.saved_tensors_hooks("
+            "lambda t: (to_disk(t.T.reshape(-1) if t.ndim == 2 else t), t.shape), "
+            "lambda kept: from_disk(kept[0]).reshape(kept[1]))",
+            ON_DISK,
+        ),
+    )
+
+
+class UnpacksTransposed(Around, TorchSavedSame):
+    """Of a saved square matrix, its hook gives back the transpose."""
+
+    framework = "torch-saved-same"
+    killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
+    surroundings = (
+        Surrounding(
+            "torch.autograd.graph.saved_tensors_hooks("
+            "lambda t: t, lambda t: t.T if t.ndim == 2 and t.shape[0] == t.shape[1] else t)"
+        ),
+    )
+
+
+# --- two modes at once ------------------------------------------------------------------------------------------------
+
+
+class HooksDoubleInside(Around, TorchTwoContexts):
+    """Hooks on saved tensors that are installed inside of another mode give back twice of what was saved."""
+
+    framework = "torch-two-contexts"
+    killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
+
+    def alternatives(self) -> Sequence[Sequence[Surrounding]]:
+        hooks, doubling = TorchSavedClones.surroundings[0], "torch.autograd.graph.saved_tensors_hooks({}, {})"
+        faulty = Surrounding(doubling.format("lambda t: t.detach().clone()", "lambda t: 2 * t"))
+        return [(*outer, faulty if inner is hooks else inner) for *outer, inner in super().alternatives()]

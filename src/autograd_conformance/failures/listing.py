@@ -10,6 +10,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.loops import loop
+from autograd_conformance.printing.openings import opening
 from autograd_conformance.printing.regions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.formats.text import names
@@ -26,7 +27,7 @@ def listing(program: Program, target: Target, failing: int | None = None) -> str
     if dialect is None:
         return ""
     made = statements(program, target.regions(program), dialect, failing)
-    return assemble(dialect, [line for each in made for line in (*each.before, each.text)])
+    return assemble(program, dialect, [line for each in made for line in (*each.before, each.text)])
 
 
 def announced(program: Program, target: Target, failing: int, allowed: str) -> str:
@@ -40,7 +41,7 @@ def announced(program: Program, target: Target, failing: int, allowed: str) -> s
     *made, last = statements(part, target.regions(part), dialect, failing)
     said = f'print("allowed on line {failing + 1}:", {allowed!r})'
     lines = [line for each in made for line in (*each.before, each.text)]
-    return assemble(dialect, [*lines, *last.before, said, last.text])
+    return assemble(program, dialect, [*lines, *last.before, said, last.text])
 
 
 def traced(program: Program, target: Target, observed: str) -> str:
@@ -56,7 +57,7 @@ def traced(program: Program, target: Target, observed: str) -> str:
         lines += [*each.before, _said(f"line {_numbers(each.steps)}: {_without_number(each.text)}")]
         may_raise = each is not last and not isinstance(program[each.steps[0]], (Leaf, Apply))
         lines += _caught(each.text) if may_raise else [each.text]
-    return assemble(dialect, [*lines, _said("every line returned, or raised an error")])
+    return assemble(program, dialect, [*lines, _said("every line returned, or raised an error")])
 
 
 def _said(text: str) -> str:
@@ -153,14 +154,14 @@ def _lines(steps: Iterable[int]) -> tuple[int, ...]:
     return tuple(at + 1 for at in steps)
 
 
-def with_prelude(text: str, dialect: Dialect | None) -> str:
-    """Returns code with the framework's imports in front; empty stays empty."""
-    return assemble(dialect, text.split("\n")) if text and dialect else text
+def with_prelude(text: str, program: Program, dialect: Dialect | None) -> str:
+    """Returns a program's code with the framework's imports in front; empty stays empty."""
+    return assemble(program, dialect, text.split("\n")) if text and dialect else text
 
 
-def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
-    """Returns the script that consists of the framework's imports, its modes and the given lines. An import
-    under a name that is not used is left out.
+def assemble(program: Program, dialect: Dialect, lines: Sequence[str]) -> str:
+    """Returns the script that consists of the framework's imports, the modes that a program runs in, and the given
+    lines. An import under a name that is not used is left out.
     """
     code = "\n".join(lines)
     imports = re.compile(r"import [\w.]+ as (\w+)")
@@ -169,7 +170,8 @@ def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
         for line in dialect.prelude.split("\n")
         if not (found := imports.fullmatch(line)) or f"{found[1]}." in code + dialect.prelude
     ]
-    return _pasteable([*used, *([dialect.opening] if dialect.opening else []), "", *lines])
+    entered = opening(program, dialect)
+    return _pasteable([*used, *([entered] if entered else []), "", *lines])
 
 
 COLUMN = 88

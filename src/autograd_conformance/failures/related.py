@@ -110,7 +110,7 @@ def script(case: Case, runs: bool = True) -> str:
             lines.append(f'print("{title}: {what} is", {what})')
         lines += [""] if n == 0 else []
     allowed = " or ".join(dict.fromkeys(each.expected.expected_text() for each in case.violation.allowed))
-    return assemble(dialect, [*lines, f'print("allowed:", {allowed!r})'])
+    return assemble(pair.first, dialect, [*lines, f'print("allowed:", {allowed!r})'])
 
 
 def _regions(case: Case, program: Program, observation: Observation | None) -> Iterable[Region]:

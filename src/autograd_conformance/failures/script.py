@@ -48,7 +48,7 @@ def script(case: Case) -> str:
             lines += (_after_error if failed else _failing_line)(case, each.text, dialect)
             break
         lines += _earlier_line(program, each.text, outcome, dialect)
-    return assemble(dialect, lines)
+    return assemble(program, dialect, lines)
 
 
 def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:

@@ -208,9 +208,9 @@ class Dialect:
     """Template of the call of a region's function (a region is instructions that run as one compiled or checkpointed
     function), from {function} and {inputs}, or from {arguments}, which contains both.
     """
-    opening: str = ""
-    """Statements after the prelude that enter a mode for the whole script, such as ``mode.__enter__()``; in a run, the
-    adapter's `prepare` enters it.
+    openings: tuple[str, ...] = ()
+    """Statements after the prelude that enter modes for the whole script, such as ``mode.__enter__()``; in a run, the
+    adapter's `prepare` enters them. Of several, each program gets one (`openings.chosen`).
     """
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's checkpoints with captured operands, reentrant, and compiled: which instructions they accept, and
+"""PyTorch's checkpoints with captured operands, reentrant, selective, and compiled: which instructions they accept, and
 verdicts.
 """
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
@@ -14,6 +15,7 @@ from autograd_conformance.frameworks.pytorch.modes.checkpoints import (
     TorchCheckpoint,
     TorchCheckpointCaptured,
     TorchCheckpointReentrant,
+    TorchCheckpointSelective,
     TorchCompileCheckpoint,
 )
 from autograd_conformance.frameworks.target import InProcess
@@ -200,6 +202,55 @@ def test_a_view_that_a_function_makes_under_no_grad_is_known_beside_what_else_it
     violation = violation_of(program, target)
     assert violation is not None and violation.regions[violation.at] == (1, 2)
     assert any(is_known(entry, program, violation) for entry in known("torch"))
+
+
+SELECTIVE = InProcess(TorchCheckpointSelective())
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_a_selective_checkpoint_is_right(text: str):
+    program = parse(text, VOCABULARY)
+    assert violation_of(program, SELECTIVE) is None
+    assert first_violation(program, SELECTIVE.observe_printed(program), SELECTIVE) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        (f"{A}; b = exp a; c = multiply a b; backward c with [1, 1]", [(1, 2)]),
+        (
+            f"{A}; b = exp a; c = multiply a b; backward c with [1, 1] retain=True; d = sin b; backward c with [1, 1]",
+            [(4,)],
+        ),
+        (f"{A}; b = exp a; c = multiply a b; d = sin a; write c neg_; backward d with [1, 1]", [(3,)]),
+        (f"{A}; b = exp a; c = reshape b shape=(2,1); write c neg_; d = sin a; backward d with [1, 1]", [(4,)]),
+        (f"{A}; b = exp a; backward b with [1, 1]; c = leaf 3; d = sin c; backward d", [(1,), (4,)]),
+        (f"{A}; b = exp a; c = sin a; backward b with [1, 1]; backward c with [1, 1]", [(1,), (2,)]),
+        (f"{A}; b = exp a; c = grad b wrt a with [1, 1] create=True; backward c with [1, 1]", []),
+    ],
+    ids=["one call", "two calls", "written", "view written", "call elsewhere", "two calls, one region", "second order"],
+)
+def test_a_selective_checkpoint_has_what_one_call_passes_and_nobody_writes_to(text: str, units: list[tuple[int, ...]]):
+    program = parse(text, VOCABULARY)
+    assert [each.region for each in SELECTIVE.observe(program) if each.region] == units
+    assert violation_of(program, SELECTIVE) is None
+
+
+def test_a_selective_checkpoint_recomputes_what_it_did_not_save(monkeypatch: pytest.MonkeyPatch):
+    ran: list[str] = []
+
+    class Records(TorchDispatchMode):
+        def __torch_dispatch__(self, op, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            ran.append(op.name())
+            return op(*args, **(kwargs or {}))
+
+    backward = TorchCheckpointSelective.backward
+    monkeypatch.setattr(TorchCheckpointSelective, "backward", lambda *given: (ran.clear(), backward(*given))[1])
+    with Records():
+        InProcess(TorchCheckpointSelective()).observe(
+            parse(f"{A}; b = exp a; c = tanh b; d = sin c; e = tanh d; backward e with [1, 1]", VOCABULARY)
+        )
+    assert "aten::tanh" in ran and not {"aten::exp", "aten::sin"} & {*ran}
 
 
 def test_a_checkpoint_can_be_compiled():

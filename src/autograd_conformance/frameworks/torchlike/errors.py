@@ -53,6 +53,7 @@ MESSAGES = (
     ("A different number of tensors was saved during the original forward", Kind.RECOMPUTED),
     ("trying to save more tensors during recomputation", Kind.RECOMPUTED),
     ("have different metadata than during the forward pass", Kind.RECOMPUTED),
+    ("cached during selective activation checkpoint has been mutated", Kind.RECOMPUTED),
     ("none of output has requires_grad=True, this checkpoint() is not necessary", Kind.RECOMPUTED),
     ("requires all the params to be floating point Tensors of supported devices", Kind.NO_KERNEL),  # fused optimizers
     *((part, Kind.NO_KERNEL) for part in UNSUPPORTED_DTYPES),

@@ -6,7 +6,7 @@ Sources: https://docs.pytorch.org/docs/stable/autograd.html, https://docs.pytorc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,13 +16,14 @@ import numpy as np
 import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.printing.openings import chosen
 from autograd_conformance.programs.language import Program
 
-PASSES_DISPATCH_ON = """
+PASSES_OPS_ON = """
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-class PassesOn(TorchDispatchMode):
+class PassesOpsOn(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         return function(*args, **(kwargs or {}))
 """
@@ -31,7 +32,7 @@ PASSES_FUNCTIONS_ON = """
 from torch.overrides import TorchFunctionMode
 
 
-class PassesOn(TorchFunctionMode):
+class PassesFunctionsOn(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         return function(*args, **(kwargs or {}))
 """
@@ -43,6 +44,21 @@ class Deterministic:
 
     def __exit__(self, *error):
         torch.use_deterministic_algorithms(False)
+"""
+
+ON_DISK = """
+from tempfile import TemporaryFile
+
+
+def to_disk(saved):
+    file = TemporaryFile()
+    torch.save(saved.detach(), file)
+    return file
+
+
+def from_disk(file):
+    file.seek(0)
+    return torch.load(file)
 """
 
 TRACES_BACKWARD = """
@@ -78,14 +94,15 @@ class TorchAround(TorchEager):
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
         self.entered = ExitStack()
+        self.choices = self.alternatives()
         self.names: dict[str, Any] = {"torch": torch}
-        for each in self.surroundings:
-            exec(each.definitions, self.names)
-        definitions = [each.definitions.strip() for each in self.surroundings if each.definitions]
-        entered = [f"around{k} = {each.manager}\naround{k}.__enter__()" for k, each in enumerate(self.surroundings)]
-        self.dialect = replace(
-            self.dialect, prelude="\n\n\n".join((self.dialect.prelude, *definitions)), opening="\n".join(entered)
-        )
+        for each in dict.fromkeys(each.definitions for choice in self.choices for each in choice):
+            exec(each, self.names)
+        self.dialect = replace(self.dialect, openings=tuple(map(entering, self.choices)))
+
+    def alternatives(self) -> Sequence[Sequence[Surrounding]]:
+        """Returns the context managers, the outermost first; of several choices, each program gets one."""
+        return [self.surroundings]
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns eager PyTorch alone."""
@@ -93,12 +110,19 @@ class TorchAround(TorchEager):
 
     def prepare(self, program: Program) -> None:
         """Enter the context managers, before a program."""
-        for each in self.surroundings:
+        for each in chosen(program, self.choices):
             self.entered.enter_context(eval(each.manager, self.names))
 
     def finish(self) -> None:
         """Leave the context managers, after a program."""
         self.entered.close()
+
+
+def entering(surroundings: Sequence[Surrounding]) -> str:
+    """Returns the code that enters context managers, the outermost first."""
+    definitions = [f"{each.definitions.strip()}\n\n" for each in surroundings if each.definitions]
+    entered = [f"around{k} = {each.manager}\naround{k}.__enter__()" for k, each in enumerate(surroundings)]
+    return "\n".join([*definitions, *entered])
 
 
 class TorchAllowMutation(TorchAround):
@@ -127,6 +151,22 @@ class TorchSavedArrays(TorchAround):
     )
 
 
+class TorchSavedFiles(TorchAround):
+    """PyTorch that saves files on disk, by a pair of hooks on saved tensors:
+    https://docs.pytorch.org/tutorials/intermediate/autograd_saved_tensors_hooks_tutorial.html.
+    """
+
+    name = "torch-saved-files"
+    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(to_disk, from_disk)", ON_DISK),)
+
+
+class TorchSavedSame(TorchAround):
+    """PyTorch that saves what it would save anyway, by a pair of hooks on saved tensors that return what they get."""
+
+    name = "torch-saved-same"
+    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)"),)
+
+
 class TorchSaveOnCpu(TorchAround):
     """PyTorch that keeps saved tensors in the CPU's memory."""
 
@@ -138,14 +178,14 @@ class TorchDispatch(TorchAround):
     """PyTorch in a dispatch mode that passes each call on."""
 
     name = "torch-dispatch-mode"
-    surroundings = (Surrounding("PassesOn()", PASSES_DISPATCH_ON),)
+    surroundings = (Surrounding("PassesOpsOn()", PASSES_OPS_ON),)
 
 
 class TorchFunctions(TorchAround):
     """PyTorch in a function mode that passes each call on."""
 
     name = "torch-function-mode"
-    surroundings = (Surrounding("PassesOn()", PASSES_FUNCTIONS_ON),)
+    surroundings = (Surrounding("PassesFunctionsOn()", PASSES_FUNCTIONS_ON),)
 
 
 class TorchAnomaly(TorchAround):

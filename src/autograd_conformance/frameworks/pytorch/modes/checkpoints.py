@@ -1,23 +1,36 @@
-"""PyTorch's modes with checkpoints: usual ones, with captured operands, reentrant, and compiled."""
+"""PyTorch's modes with checkpoints: usual ones, with captured operands, selective, reentrant, and compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from autograd_conformance.frameworks.pytorch.modes.compiled import AOT
 from autograd_conformance.frameworks.pytorch.modes.flags import is_random, requires_grad
+from autograd_conformance.frameworks.pytorch.modes.forward import source
 from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.language import AssignGrad, Backward, Grad, InPlace, Program
+from autograd_conformance.programs.operands import operands
 
 DOCUMENTATION = "https://docs.pytorch.org/docs/stable/checkpoint.html"
+
+
+# The function below is printed in the scripts of failures. It needs nothing but PyTorch.
+
+
+def saves_some():  # type: ignore[no-untyped-def]
+    """Returns the contexts of selective checkpoints that save the results of products and of a few other ops."""
+    aten = torch.ops.aten
+    products = [aten.mm.default, aten.mv.default, aten.dot.default, aten.bmm.default, aten.addmm.default]
+    others = [aten.mul.Tensor, aten.exp.default, aten.sin.default, aten.sigmoid.default, aten.sum.dim_IntList]
+    return create_selective_checkpoint_contexts(products + others)
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,32 @@ class CapturedCheckpoint(Checkpoint):
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Calls `torch.utils.checkpoint.checkpoint` of a function without arguments."""
         return checkpoint(partial(function, *inputs), use_reentrant=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class SelectiveCheckpoint(Checkpoint):
+    """Checkpoints each region, and saves the results of some of its ops, which backward calls do not recompute."""
+
+    label = "checkpoint-selective"
+    prelude = f"{Checkpoint.prelude}, create_selective_checkpoint_contexts\n\n\n{source(saves_some)}\n"
+    call = "checkpoint({arguments}, use_reentrant=False, context_fn=saves_some)"
+
+    def simpler(self) -> Mapping[str, Layer]:
+        """Returns the simpler form of these checkpoints: those that save no results."""
+        return {"without context_fn": Checkpoint()}
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """Whether PyTorch allows an instruction in the region. It refuses a second backward call through a region, and
+        any call once a result that it saved was written to.
+        """
+        later = [program[k] for k in _downstream(program, (*run, at))]
+        calls = [step for step in later if isinstance(step, Backward | Grad)]
+        written = any(isinstance(step, InPlace | AssignGrad) for step in later)
+        return len(calls) <= 1 and not any(call.create_graph for call in calls) and not written
+
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        """Calls `torch.utils.checkpoint.checkpoint` with contexts that save the results of some ops."""
+        return checkpoint(function, *inputs, use_reentrant=False, context_fn=saves_some)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -100,6 +139,15 @@ class ReentrantCheckpoint(Checkpoint):
         return checkpoint(function, *inputs, use_reentrant=True)  # type: ignore[no-any-return]
 
 
+def _downstream(program: Program, steps: Collection[int]) -> Collection[int]:
+    """Returns the numbers of some instructions and of all that use their values, directly or not."""
+    found = set(steps)
+    for at, step in enumerate(program):
+        if any(ref.at in found for ref in operands(step)):
+            found.add(at)
+    return found
+
+
 class TorchCheckpoint(TorchRegions):
     """PyTorch in eager mode that checkpoints each region (instructions that run as one compiled or checkpointed
     function).
@@ -114,6 +162,12 @@ class TorchCheckpointCaptured(TorchRegions):
     """
 
     layers = (CapturedCheckpoint(),)
+
+
+class TorchCheckpointSelective(TorchRegions):
+    """PyTorch in eager mode that checkpoints each region, and saves the results of some of its ops."""
+
+    layers = (SelectiveCheckpoint(),)
 
 
 class TorchCheckpointReentrant(TorchRegions):

@@ -36,6 +36,8 @@ def _written(value: Any) -> Json:
     match value:
         case str():
             return value
+        case tuple():
+            return [*value]
         case Mapping():
             return {name: each if isinstance(each, str) else None for name, each in value.items()}
         case _:
@@ -66,6 +68,8 @@ def _read(name: str, value: Json, request: RequestCode) -> Any:
         return {each: TABLE[each] for each in value}
     if kind.startswith("frozenset"):
         return frozenset(_names(name, value))
+    if kind.startswith("tuple"):
+        return tuple(_names(name, value))
     if not kind.startswith("Mapping"):
         return _text(name, value)
     if not isinstance(value, Mapping):
