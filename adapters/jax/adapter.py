@@ -54,12 +54,8 @@ class Jax(Functional):
     """Sources: the documentation of `jax.vjp` (a cotangent has the structure and shapes of the function's results), of
     automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
-<<<<<<< HEAD
-    dtypes = ("float64", "float32")
-=======
     limits = LIMITS
     dtypes = ("float64", "float32")
->>>>>>> 2bd24819c47089e03de45fb4462d32d54293810a
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
 
     def __init__(self, device: str = "cpu") -> None:
