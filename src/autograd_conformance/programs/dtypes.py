@@ -63,7 +63,7 @@ DTYPES = {
 """The dtypes in which programs compute, by name."""
 
 USUAL = ("float32", "float64")
-"""The dtypes of a run that asks for none."""
+"""The dtypes of a run in which none is requested."""
 
 COARSE = frozenset(("float16", "bfloat16"))
 """The dtypes with so few digits that errors of several ops in a row say nothing: each op is judged with the operands
@@ -72,7 +72,7 @@ that the framework itself computed.
 
 
 BOTH = "both"
-"""The word that stands for the usual dtypes in a list of dtypes."""
+"""The word for the usual dtypes in a list of dtypes."""
 
 
 def listed(text: str) -> tuple[str, ...]:
