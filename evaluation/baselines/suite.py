@@ -21,7 +21,8 @@ from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.programs.language import DTYPES, Apply, Program
+from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -46,7 +47,7 @@ def cases(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
 
 def _by_op(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
     for op in ops:
-        program = _fixed(op, number) or audit.sample(op, 7000 + number, DTYPES[number % 2])
+        program = _fixed(op, number) or audit.sample(op, 7000 + number, USUAL[number % 2])
         if program is not None:
             yield frozenset({op}), _judged(program)
 
@@ -60,8 +61,8 @@ def _fixed(op: str, number: int) -> Program | None:
 
 @lru_cache(maxsize=None)
 def _begun(op: str) -> tuple[list[Program], Iterator[Program]]:
-    twice = (program for program in audit.curvatures(op, DTYPES[::-1]) if passes_lower_orders(program, op, _torch()))
-    return [], chain(audit.programs(op, DTYPES[::-1]), twice)
+    twice = (program for program in audit.curvatures(op, USUAL[::-1]) if passes_lower_orders(program, op, _torch()))
+    return [], chain(audit.programs(op, USUAL[::-1]), twice)
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.dtypes import USUAL
 from evaluation.exit_codes.subjects import Subject, by_hand, generated, misbehaviours
 
 ROOT = Path(__file__).parents[2]
@@ -114,14 +114,14 @@ def _keep_audit(subject: Subject) -> None:
     """Store PyTorch's audit as that of a mutant, without the ops that the mutant's run has to audit."""
     assert subject.audited is not None
     target = InProcess(load(subject.framework))
-    store = Store(target, subject.framework, "cpu", DTYPES, False)
+    store = Store(target, subject.framework, "cpu", USUAL, False)
     store.keep({op: note for op, note in _of_torch().items() if op not in subject.audited})
 
 
 @cache
 def _of_torch() -> Mapping[str, Note]:
     """The result of PyTorch's audit for each op."""
-    return audit("torch", "cpu", DTYPES, 60.0, False, jobs=2).notes
+    return audit("torch", "cpu", USUAL, 60.0, False, jobs=2).notes
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import DTYPES, Apply, Backward, Program, Ref
+from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.language import Apply, Backward, Program, Ref
 from autograd_conformance.programs.observations import Gradient
 from evaluation.mutants import generated
 
@@ -94,7 +95,7 @@ def _twice(op: str) -> Iterator[Program]:
 
 
 def _drawn(op: str, twice: bool) -> Iterator[Program]:
-    for dtype in DTYPES[::-1]:
+    for dtype in USUAL[::-1]:
         for seed in AGAIN if twice else TRIES:
             program = audit.curvature(op, seed, dtype, bool(seed % 2)) if twice else audit.sample(op, seed, dtype)
             if program is not None:

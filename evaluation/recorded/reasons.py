@@ -13,7 +13,8 @@ from autograd_conformance.interactions.options import NUMBERS, class_of
 from autograd_conformance.ops.catalogue import ROWS, VOCABULARY
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import IMPLEMENTATION, OPTIMIZERS
-from autograd_conformance.programs.language import CLIPS, DTYPES, EFFECTS, INSTRUCTIONS
+from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.language import CLIPS, EFFECTS, INSTRUCTIONS
 
 WORDS = frozenset(row.word for row in INSTRUCTIONS.values())
 

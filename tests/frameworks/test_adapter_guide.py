@@ -22,8 +22,8 @@ from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Traits
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.programs.observations import Returned
 from examples.functional_adapter import Functions
 from examples.synapgrad_adapter import Synapgrad
@@ -62,7 +62,7 @@ def test_the_torch_like_adapter_of_the_guide_prints_what_it_calls(monkeypatch):
     module.sum = lambda x, dim, keepdims: torch.sum(x, dim, keepdim=keepdims)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "synapgrad", module)
     target = InProcess(Synapgrad())
-    assert "sum" in target.ops and target.dtypes == DTYPES
+    assert "sum" in target.ops and target.dtypes == USUAL
     leaves = "a = leaf f32 [[1, 2], [3, 4]]; e = leaf (0,) []"
     program = parse(f"{leaves}; b = sum a dim=(1,) keepdim=True; backward b with f32 [[1], [2]]", VOCABULARY)
     for one, two in zip(target.observe(program), target.observe_printed(program), strict=True):

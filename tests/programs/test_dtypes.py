@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,7 +21,8 @@ def test_numpy_agrees():
 
 
 def test_bfloat16_has_the_range_of_float32_and_eight_bits():
-    row = DTYPES["bfloat16"]
+    row, info = DTYPES["bfloat16"], ml_dtypes.finfo("bfloat16")
+    assert (row.epsilon, row.smallest, row.largest) == (info.eps, info.smallest_subnormal, info.max)
     assert (row.bits, row.epsilon, row.tiny) == (16, 2.0**-7, DTYPES["float32"].tiny)
     assert 3.3e38 < row.largest < DTYPES["float32"].largest
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.codec import dumps, from_json, loads, to_json
 from autograd_conformance.programs.formats.text import lines, names, parse, render
 from autograd_conformance.programs.language import (
     CLIPS,
-    DTYPES,
     EFFECTS,
     INSTRUCTIONS,
     MODES,

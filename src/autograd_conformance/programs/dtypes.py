@@ -1,16 +1,19 @@
 """The dtypes of programs, as one table: the name, the size, the precision and the range of each.
 
-`ml_dtypes` gives NumPy the dtype bfloat16: `np.dtype("bfloat16")` exists as soon as this module was imported.
+`ml_dtypes` gives NumPy the dtype bfloat16: `np.dtype("bfloat16")` exists as soon as this module was imported. A server
+in an environment without it lacks that dtype.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-import ml_dtypes
-
 from autograd_conformance.programs.own_numpy import np
+
+with suppress(ImportError):
+    import ml_dtypes  # noqa: F401
 
 HUGE = 1e30
 """An array is not compared if its right elements reach this magnitude, in dtypes that have such numbers."""
@@ -51,14 +54,14 @@ class Dtype:
 
 
 def _dtype(name: str, short: str) -> Dtype:
-    info = ml_dtypes.finfo(np.dtype(name))
+    info = np.finfo(name)
     limits = (info.eps, info.smallest_normal, info.smallest_subnormal, info.max)
     return Dtype(short, info.bits, *map(float, limits))
 
 
 DTYPES = {
-    name: _dtype(name, short)
-    for name, short in (("float32", "f32"), ("float64", "f64"), ("float16", "f16"), ("bfloat16", "bf16"))
+    **{name: _dtype(name, short) for name, short in (("float32", "f32"), ("float64", "f64"), ("float16", "f16"))},
+    "bfloat16": Dtype("bf16", 16, 2.0**-7, 2.0**-126, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
 }
 """The dtypes in which programs compute, by name."""
 

@@ -20,8 +20,9 @@ from autograd_conformance.known_differences.conditions.outcomes import Message
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.formats.text import parse, render
-from autograd_conformance.programs.language import DTYPES, Ref
+from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned, region_steps
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
@@ -209,7 +210,7 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
     entries = [Known(rule, "", witness, **more) for rule in rules] + [*known("torch")]
     before, false_alarms, continued = alphabet.current(), [], 0
-    alphabet.use(alphabet_of(target, DTYPES))
+    alphabet.use(alphabet_of(target, USUAL))
 
     @hypothesis.seed(0)
     @settings(

@@ -22,11 +22,13 @@ from autograd_conformance.programs.language import Apply, Backward, Leaf, Litera
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor
 from autograd_conformance.programs.own_numpy import np
 
+INFINITE = (float("inf"), float("-inf"), float("nan"))
+
 NUMBERS = {
-    name: (float(np.asarray(0.1, name)), -0.0, dtype.smallest, dtype.largest, float("inf"), float("-inf"), float("nan"))
+    name: (round(1.6 / dtype.epsilon) * dtype.epsilon / 16, -0.0, dtype.smallest, dtype.largest, *INFINITE)
     for name, dtype in DTYPES.items()
 }
-"""Numbers of each dtype that must not be rounded in transfer."""
+"""Numbers of each dtype that must not be rounded in transfer; the first is the nearest to a tenth."""
 
 
 @dataclass(frozen=True)
