@@ -61,6 +61,7 @@ exactly = settings(
 )  # fmt: skip
 NUMBERS = st.floats(width=64) | st.sampled_from((0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1e15, 1e22, 0.1))
 NARROW = st.floats(width=32) | st.sampled_from((0.0, -0.0, math.inf, -math.inf, math.nan))
+FEW = st.sampled_from((0.0, -0.0, 1.5, -320.0, 2.0**-14, math.inf, -math.inf, math.nan))  # exact in any dtype
 SHAPES = st.lists(st.integers(0, 3), max_size=4).map(tuple)
 WORDS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 
@@ -68,9 +69,9 @@ WORDS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 @st.composite
 def literals(draw: Any) -> Literal:
     """Any literal that the language can express, well formed or not."""
-    shape, dtype = draw(SHAPES), draw(st.sampled_from(("float32", "float64")))
+    shape, dtype = draw(SHAPES), draw(st.sampled_from(tuple(DTYPES)))
     size = math.prod(shape)
-    values = NUMBERS if dtype == "float64" else NARROW
+    values = {"float64": NUMBERS, "float32": NARROW}.get(dtype, FEW)
     return Literal(tuple(draw(st.lists(values, min_size=size, max_size=size))), shape, dtype)
 
 
@@ -139,7 +140,7 @@ def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leav
         Clip: st.builds(Clip, st.lists(one, min_size=1, max_size=3, unique=True).map(tuple), st.sampled_from(CLIPS),
                         st.floats(min_value=0, exclude_min=True)),
         Delete: st.builds(Delete, st.lists(one, min_size=1, max_size=2, unique=True).map(tuple)),
-        DefaultDtype: st.builds(DefaultDtype, st.sampled_from(DTYPES)),
+        DefaultDtype: st.builds(DefaultDtype, st.sampled_from(tuple(DTYPES))),
     }[kind])  # fmt: skip
 
 
