@@ -134,6 +134,10 @@ class Op:
     draws: Callable[..., bool] | None = None
     """For a random op, tests if an observed array is one that the op may have drawn with the given attributes."""
 
+    def __hash__(self) -> int:
+        """Returns the hash of the name: the other fields are many, and ops are keys of caches."""
+        return hash(self.name)
+
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
         """The op's code in PyTorch, as a template or as a function that writes the code (as `printing.dialect.fill`
