@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from autograd_conformance.interactions.facts import bits, facts_in
 from autograd_conformance.interactions.options import class_of
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
@@ -43,12 +44,12 @@ class History:
     """
 
     def __init__(self) -> None:
-        self.own: dict[Ref, set[str]] = {}
-        """The facts of each value itself: its origin, and what was done to it or to its gradient."""
+        self.own: dict[Ref, int] = {}
+        """The facts of each value itself, as bits: its origin, and what was done to it or to its gradient."""
         self.memory: dict[Ref, Ref] = {}
         """For each value, the first value that has its memory."""
-        self.shared: dict[Ref, set[str]] = {}
-        """The facts of each memory, by its first value: that it has several names, and that it was written."""
+        self.shared: dict[Ref, int] = {}
+        """The facts of each memory, as bits, by its first value: that it has several names, and that it was written."""
         self.sources: dict[Ref, tuple[Ref, ...]] = {}
         """For each recorded result, the operands that require grad."""
         self.uses: dict[Ref, int] = {}
@@ -58,14 +59,16 @@ class History:
         self.requires: set[Ref] = set()
         """The values that require grad."""
 
-    def facts(self, ref: Ref) -> list[str]:
+    def facts(self, ref: Ref) -> frozenset[str]:
         """Returns the facts of a value: its origin, its memory, its uses, its place in the graph and its gradient."""
-        found = [*self.own.get(ref, ()), *self.shared.get(self.memory.get(ref, ref), ())]
+        return facts_in(self.bits(ref))
+
+    def bits(self, ref: Ref) -> int:
+        """Returns the facts of a value as bits."""
+        found = self.own.get(ref, 0) | self.shared.get(self.memory.get(ref, ref), 0)
         if ref not in self.requires:
-            found.append("requires no grad")
-        if self.uses.get(ref, 0) >= OFTEN:
-            found.append("used often")
-        return found
+            found |= CONSTANT
+        return found | USED_OFTEN if self.uses.get(ref, 0) >= OFTEN else found
 
     def walked(self, call: BackwardCall) -> list[Ref]:
         """Returns the values whose nodes a call walks, its roots first, as far as the program alone shows it."""
@@ -83,12 +86,16 @@ class History:
 
     def _above(self, inputs: set[Ref]) -> set[Ref]:
         """Returns the inputs, and the values that depend on one. After a write, a value may depend on itself."""
-        found, pending = set(inputs), list(inputs)
+        users: dict[Ref, list[Ref]] = {}
+        for made, sources in self.sources.items():
+            for source in sources:
+                users.setdefault(source, []).append(made)
+        found, pending = set[Ref](), list(inputs)
         while pending:
             ref = pending.pop()
-            users = [made for made, sources in self.sources.items() if ref in sources and made not in found]
-            found.update(users)
-            pending.extend(users)
+            if ref not in found:
+                found.add(ref)
+                pending.extend(users.get(ref, ()))
         return found
 
     def record(self, at: int, step: Instruction, modes: Modes, read: Iterable[Ref]) -> None:
@@ -98,18 +105,17 @@ class History:
         made = Ref(at)
         match step:
             case Leaf():
-                self._make(made, ["is a leaf"], step.requires_grad)
-                self._mark([made], *_of_shape(step.value.shape))
+                self._make(made, bits("is a leaf") | _of_shape(step.value.shape), step.requires_grad)
             case Apply():
                 self._record_op(at, step, modes)
             case Detach(source):
-                self._make(made, ["detached"], False)
+                self._make(made, bits("detached"), False)
                 self._share(made, source, "has a detached name")
             case ReadGrad(leaf):
-                self._make(made, ["read gradient"], "differentiable gradient" in self.own.get(leaf, ()))
+                self._make(made, bits("read gradient"), self._has(leaf, "differentiable gradient"))
             case Grad():
                 for output, _ in enumerate(step.inputs):
-                    self._make(Ref(at, output), ["returned gradient"], step.create_graph)
+                    self._make(Ref(at, output), bits("returned gradient"), step.create_graph)
                 self._call(step)
             case Backward():
                 self._call(step)
@@ -133,9 +139,7 @@ class History:
                 self._mark([target], "retains grad")
             case Hook(target):
                 self.handles[made] = target
-                again = {"hooked", "hooked again"} & self.own.setdefault(target, set())
-                self._unmark([target], "hooked")
-                self._mark([target], "hooked again" if again else "hooked")
+                self._mark_again(target, "hooked")
             case RemoveHook(handle):
                 self._mark([self.handles.get(handle, handle)], "hook removed")
             case ZeroGrad(leaves, to_none):
@@ -145,10 +149,8 @@ class History:
                 self._mark([leaf], "assigned gradient")
             case Step():
                 for leaf in step.leaves:
-                    again = {"stepped", "stepped again"} & self.own.setdefault(leaf, set())
-                    self._unmark([leaf], "stepped")
-                    self._mark([leaf], "stepped again" if again else "stepped")
-                    self.shared[self.memory.get(leaf, leaf)].add("written by a step")
+                    self._mark_again(leaf, "stepped")
+                    self.shared[self.memory.get(leaf, leaf)] |= bits("written by a step")
             case Clip(leaves):
                 self._mark(leaves, "clipped gradient")
             case Delete(values):
@@ -157,24 +159,24 @@ class History:
                 return
 
     def _record_op(self, at: int, step: Apply, modes: Modes) -> None:
-        classes, recorded = class_of(step.op), is_recorded(modes)
+        classes, recorded = bits(*class_of(step.op)) & RESULT_CLASSES, is_recorded(modes)
         sources = tuple(dict.fromkeys(ref for ref in step.args if ref in self.requires)) if recorded else ()
         for output in range(step.results):
             made = Ref(at, output)
-            self._make(made, ["result" if sources else "unrecorded" if not recorded else "of constants"], bool(sources))
-            self.own[made].update(RESULT_CLASSES.intersection(classes))
+            origin = "result" if sources else "unrecorded" if not recorded else "of constants"
+            self._make(made, bits(origin) | classes, bool(sources))
             if sources:
                 self.sources[made] = sources
             if step.op in VIEWS:
                 self._mark([made], "view")
                 self._share(made, step.args[0], "has a view")
             for ref in step.args:
-                self.own[made].update(INHERITED.intersection(self.own.get(ref, ())))
+                self.own[made] |= self.own.get(ref, 0) & INHERITED
 
     def _write(self, step: InPlace, modes: Modes) -> None:
         recorded = is_recorded(modes)
-        named = self.shared.setdefault(self.memory.get(step.target, step.target), set())
-        named.add("written" if recorded else "written unrecorded")
+        memory = self.memory.get(step.target, step.target)
+        self.shared[memory] = self.shared.get(memory, 0) | bits("written" if recorded else "written unrecorded")
         self._mark([step.target], "written by this name")
         sources = [ref for ref in (step.target, *step.args) if ref in self.requires]
         if recorded and sources:
@@ -184,11 +186,9 @@ class History:
 
     def _call(self, call: BackwardCall) -> None:
         walked = self.walked(call)
-        kept = "retained" if call.retains else "freed"
         for ref in walked:
-            again = {"walked", "walked again"} & self.own.setdefault(ref, set())
-            self._unmark([ref], "walked")
-            self._mark([ref], "walked again" if again else "walked", kept)
+            self._mark_again(ref, "walked")
+        self._mark(walked, "retained" if call.retains else "freed")
         if isinstance(call, Backward):
             into = walked if call.inputs is None else call.inputs
             holders = [each for each in into if self._holds(each, call)]
@@ -197,39 +197,52 @@ class History:
 
     def _holds(self, ref: Ref, call: Backward) -> bool:
         """Whether a call leaves a gradient in a value that it reaches."""
-        own = self.own.get(ref, set())
-        return call.inputs is not None or not self.sources.get(ref) or "retains grad" in own
+        return call.inputs is not None or not self.sources.get(ref) or self._has(ref, "retains grad")
 
-    def _make(self, made: Ref, facts: Iterable[str], requires: bool) -> None:
-        self.own[made], self.memory[made], self.shared[made] = set(facts), made, set()
+    def _make(self, made: Ref, facts: int, requires: bool) -> None:
+        self.own[made], self.memory[made], self.shared[made] = facts, made, 0
         if requires:
             self.requires.add(made)
 
     def _share(self, made: Ref, source: Ref, fact: str) -> None:
         """Record that a new value has the memory of another one."""
         self.memory[made] = first = self.memory.get(source, source)
-        self.shared.setdefault(first, set()).add(fact)
+        self.shared[first] = self.shared.get(first, 0) | bits(fact)
+
+    def _has(self, ref: Ref, fact: str) -> bool:
+        """Whether a fact holds of a value itself."""
+        return bool(self.own.get(ref, 0) & bits(fact))
 
     def _mark(self, refs: Iterable[Ref], *facts: str) -> None:
+        added = bits(*facts)
         for ref in refs:
-            self.own.setdefault(ref, set()).update(facts)
+            self.own[ref] = self.own.get(ref, 0) | added
+
+    def _mark_again(self, ref: Ref, fact: str) -> None:
+        """Record something that happens to a value: the first time as the fact itself, later as the fact "again"."""
+        once, again, own = bits(fact), bits(f"{fact} again"), self.own.get(ref, 0)
+        self.own[ref] = own & ~once | (again if own & (once | again) else once)
 
     def _unmark(self, refs: Iterable[Ref], *facts: str) -> None:
+        kept = ~bits(*facts)
         for ref in refs:
-            self.own.get(ref, set()).difference_update(facts)
+            self.own[ref] = self.own.get(ref, 0) & kept
 
 
-INHERITED = frozenset(("no elements", "returned gradient", "read gradient"))
+CONSTANT, USED_OFTEN = bits("requires no grad"), bits("used often")
+"""Facts of a value that follow from its place in the graph, and from its uses."""
+
+INHERITED = bits("no elements", "returned gradient", "read gradient")
 """Facts of an operand that its results have, too."""
 
-RESULT_CLASSES = frozenset(("several results", "overlapping result"))
+RESULT_CLASSES = bits("several results", "overlapping result")
 """Facts of an op that its results have, too."""
 
 
-def _of_shape(shape: tuple[int, ...]) -> list[str]:
+def _of_shape(shape: tuple[int, ...]) -> int:
     elements = 1
     for each in shape:
         elements *= each
     if not elements:
-        return ["no elements"]
-    return ["a number"] if not shape else ["one element"] if elements == 1 else []
+        return bits("no elements")
+    return bits("a number") if not shape else bits("one element") if elements == 1 else 0

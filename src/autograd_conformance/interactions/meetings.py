@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from autograd_conformance.interactions.facts import bits, facts_in
 from autograd_conformance.interactions.history import History
 from autograd_conformance.interactions.options import facts_of
 from autograd_conformance.programs.language import Backward, Grad, Instruction, Modes, Program, Ref
@@ -23,11 +24,11 @@ def meetings(program: Program) -> Iterator[Meeting]:
     history = History()
     for at, step in enumerate(program):
         modes, read = program.mode(at), operands(step)
-        own = facts_under(step, modes)
+        own = bits(*facts_under(step, modes))
         for ref, place in _touched(step, read, history):
-            yield frozenset((*own, place, *history.facts(ref)))
+            yield facts_in(own | bits(place) | history.bits(ref))
         if not read:
-            yield frozenset(own)
+            yield facts_in(own)
         history.record(at, step, modes, read)
 
 

@@ -166,18 +166,21 @@ def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
 
 def lacks_kernel(*observation: StepObservation) -> bool:
     """Whether some instruction raised because the device has no kernel for an op."""
-    outcomes = (step.outcome for step in observation)
-    return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)
+    return any(outcome.kind is Kind.NO_KERNEL for outcome in _raised(observation))
 
 
 def is_inconclusive(*observation: StepObservation) -> bool:
     """Whether judging ends at some instruction for a reason that is not the framework's fault: a missing kernel, or an
     error of undecided origin.
     """
-    return lacks_kernel(*observation) or undecided_error(*observation) is not None
+    return any(outcome.kind in (Kind.NO_KERNEL, Kind.UNDECIDED) for outcome in _raised(observation))
 
 
 def undecided_error(*observation: StepObservation) -> Raised | None:
     """Returns the first error whose origin, the framework or its adapter, is undecided."""
-    outcomes = (step.outcome for step in observation)
-    return next((each for each in outcomes if isinstance(each, Raised) and each.kind is Kind.UNDECIDED), None)
+    return next((each for each in _raised(observation) if each.kind is Kind.UNDECIDED), None)
+
+
+def _raised(observation: Observation) -> list[Raised]:
+    """Returns the errors that were raised, in order."""
+    return [step.outcome for step in observation if isinstance(step.outcome, Raised)]

@@ -31,10 +31,14 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
         )
     if node.saves is Certainty.NEVER:
         return False
-    saved = set(kept_storages(node))
-    if node.derivative:  # it may have saved any gradient that was computed together with it
-        saved.update(storages.storage(ref) for ref in reference.grads.made_by_call.get(node.at, ()))
-    return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _overwrites_own_operand(node)
+    if _overwrites_own_operand(node):
+        return True
+    # a derivative may have saved any gradient that was computed together with it
+    beside = reference.grads.made_by_call.get(node.at, ()) if node.derivative else ()
+    if any(storages.versions.get(storages.storage(ref), -1) > node.at for ref in beside):
+        return True
+    # most nodes have no part that was written to: what they save matters for the others only
+    return written_since(graph, node) and any(storages.versions.get(kept, -1) > node.at for kept in kept_storages(node))
 
 
 def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
@@ -76,11 +80,11 @@ def _any_part_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bo
 
 def written_since(graph: RecordedGraph, node: Node) -> bool:
     """Whether any operand or result of a node was written to after the node was recorded."""
-    versions, entry = graph.reference.storages.versions, node.entry
-    return any(
-        storage is not None and versions.get(storage, -1) > node.at
-        for storage in (*entry.operand_storages, *entry.result_storages)
-    )
+    versions, entry, at = graph.reference.storages.versions, node.entry, node.entry.at
+    for storage in (*entry.operand_storages, *entry.result_storages):
+        if storage is not None and versions.get(storage, -1) > at:
+            return True
+    return False
 
 
 def kept_storages(node: Node) -> Iterator[Ref]:

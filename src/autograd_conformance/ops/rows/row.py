@@ -136,6 +136,10 @@ class Op:
     largest rounding error of a number near 1, and the op's attributes.
     """
 
+    def __hash__(self) -> int:
+        """Returns the hash of the name: the other fields are many, and ops are keys of caches."""
+        return hash(self.name)
+
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
         """The op's code in PyTorch, as a template or as a function that writes the code (as `printing.dialect.fill`
