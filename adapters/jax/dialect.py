@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from autograd_conformance.adapters.jax import windows
+from autograd_conformance.adapters.jax.windows import Attributes, Names
 from autograd_conformance.frameworks.running.templates import OPERATORS, indices, over, select, split
 from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.printing.dialect import Dialect, Template
 from autograd_conformance.printing.functional import functional
-
-Names = Sequence[str]
-Attributes = Mapping[str, Any]
 
 
 def _at(update: str) -> Template:

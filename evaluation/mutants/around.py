@@ -19,6 +19,7 @@ from autograd_conformance.frameworks.pytorch.modes.around import (
     TorchSavedClones,
     TorchSavedFiles,
     TorchSavedSame,
+    saving,
 )
 from autograd_conformance.frameworks.pytorch.modes.exported import TorchExport
 from autograd_conformance.frameworks.pytorch.modes.layers import Function
@@ -218,13 +219,7 @@ class FilesLackOffsets(Around, TorchSavedFiles):
 
     framework = "torch-saved-files"
     killed_by = ("gradients/graph", "gradients/op", "gradients/equal-leaves")
-    surroundings = (
-        Surrounding(
-            "torch.autograd.graph.saved_tensors_hooks("
-            "lambda t: to_disk(t.as_strided(t.shape, t.stride(), 0)), from_disk)",
-            ON_DISK,
-        ),
-    )
+    surroundings = (saving("lambda t: to_disk(t.as_strided(t.shape, t.stride(), 0))", "from_disk", ON_DISK),)
 
 
 class FilesAreFlat(Around, TorchSavedFiles):
@@ -233,10 +228,9 @@ class FilesAreFlat(Around, TorchSavedFiles):
     framework = "torch-saved-files"
     killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
     surroundings = (
-        Surrounding(
-            "torch.autograd.graph.saved_tensors_hooks("
-            "lambda t: (to_disk(t.T.reshape(-1) if t.ndim == 2 else t), t.shape), "
-            "lambda kept: from_disk(kept[0]).reshape(kept[1]))",
+        saving(
+            "lambda t: (to_disk(t.T.reshape(-1) if t.ndim == 2 else t), t.shape)",
+            "lambda kept: from_disk(kept[0]).reshape(kept[1])",
             ON_DISK,
         ),
     )
@@ -247,12 +241,7 @@ class UnpacksTransposed(Around, TorchSavedSame):
 
     framework = "torch-saved-same"
     killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
-    surroundings = (
-        Surrounding(
-            "torch.autograd.graph.saved_tensors_hooks("
-            "lambda t: t, lambda t: t.T if t.ndim == 2 and t.shape[0] == t.shape[1] else t)"
-        ),
-    )
+    surroundings = (saving("lambda t: t", "lambda t: t.T if t.ndim == 2 and t.shape[0] == t.shape[1] else t"),)
 
 
 # --- two modes at once ------------------------------------------------------------------------------------------------
@@ -265,6 +254,6 @@ class HooksDoubleInside(Around, TorchTwoContexts):
     killed_by = ("gradients/op", "gradients/graph", "gradients/equal-leaves")
 
     def alternatives(self) -> Sequence[Sequence[Surrounding]]:
-        hooks, doubling = TorchSavedClones.surroundings[0], "torch.autograd.graph.saved_tensors_hooks({}, {})"
-        faulty = Surrounding(doubling.format("lambda t: t.detach().clone()", "lambda t: 2 * t"))
+        (hooks,) = TorchSavedClones.surroundings
+        faulty = saving("lambda t: t.detach().clone()", "lambda t: 2 * t")
         return [(*outer, faulty if inner is hooks else inner) for *outer, inner in super().alternatives()]

@@ -85,6 +85,11 @@ class Surrounding:
     """The statements that the expression needs beside `import torch`; empty if there are none."""
 
 
+def saving(pack: str, unpack: str, definitions: str = "") -> Surrounding:
+    """Returns hooks on saved tensors: the code of the function that packs one, and of the one that unpacks it."""
+    return Surrounding(f"torch.autograd.graph.saved_tensors_hooks({pack}, {unpack})", definitions)
+
+
 class TorchAround(TorchEager):
     """Eager PyTorch whose programs run inside of context managers."""
 
@@ -136,7 +141,7 @@ class TorchSavedClones(TorchAround):
     """PyTorch that saves copies, by a pair of hooks on saved tensors."""
 
     name = "torch-saved-clones"
-    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)"),)
+    surroundings = (saving("lambda t: t.detach().clone()", "lambda t: t"),)
 
 
 class TorchSavedArrays(TorchAround):
@@ -144,9 +149,8 @@ class TorchSavedArrays(TorchAround):
 
     name = "torch-saved-arrays"
     surroundings = (
-        Surrounding(
-            "torch.autograd.graph.saved_tensors_hooks("
-            "lambda t: (t.device, t.numpy(force=True).copy()), lambda kept: torch.from_numpy(kept[1]).to(kept[0]))"
+        saving(
+            "lambda t: (t.device, t.numpy(force=True).copy())", "lambda kept: torch.from_numpy(kept[1]).to(kept[0])"
         ),
     )
 
@@ -157,14 +161,14 @@ class TorchSavedFiles(TorchAround):
     """
 
     name = "torch-saved-files"
-    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(to_disk, from_disk)", ON_DISK),)
+    surroundings = (saving("to_disk", "from_disk", ON_DISK),)
 
 
 class TorchSavedSame(TorchAround):
     """PyTorch that saves what it would save anyway, by a pair of hooks on saved tensors that return what they get."""
 
     name = "torch-saved-same"
-    surroundings = (Surrounding("torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)"),)
+    surroundings = (saving("lambda t: t", "lambda t: t"),)
 
 
 class TorchSaveOnCpu(TorchAround):
