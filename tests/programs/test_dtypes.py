@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from autograd_conformance.programs.dtypes import COARSE, DTYPES, USUAL, listed, narrowest, widest
+from autograd_conformance.programs.dtypes import COARSE, DTYPES, USUAL, dtypes_in, narrowest, widest
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Leaf
@@ -42,11 +42,11 @@ def test_promotion(given, wide, narrow):
 
 
 def test_lists():
-    assert listed("both") == USUAL
-    assert listed("bfloat16, float32") == ("bfloat16", "float32")
-    assert listed("both,float32,float16") == (*USUAL, "float16")
+    assert dtypes_in("both") == USUAL
+    assert dtypes_in("bfloat16, float32") == ("bfloat16", "float32")
+    assert dtypes_in("both,float32,float16") == (*USUAL, "float16")
     with pytest.raises(ValueError, match="'float8' is not one of float32, float64, float16, bfloat16, both"):
-        listed("float32,float8")
+        dtypes_in("float32,float8")
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -13,7 +13,7 @@ from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.frameworks.loading.entry_points import frameworks
 from autograd_conformance.processes.journal import TIMEOUT
-from autograd_conformance.programs.dtypes import DTYPES, USUAL, listed
+from autograd_conformance.programs.dtypes import DTYPES, USUAL, dtypes_in
 from autograd_conformance.strategies.building.randomness.hypothesis_internals import has_providers
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
@@ -155,7 +155,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 def _dtypes(text: str) -> tuple[str, ...]:
     try:
-        return listed(text)
+        return dtypes_in(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

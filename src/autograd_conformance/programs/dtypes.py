@@ -6,7 +6,7 @@ in an environment without it lacks that dtype.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -73,18 +73,22 @@ COARSE = frozenset(("float16", "bfloat16"))
 that the framework itself computed.
 """
 
-
 BOTH = "both"
 """The word for the usual dtypes in a list of dtypes."""
 
 
-def listed(text: str) -> tuple[str, ...]:
+def dtypes_in(text: str) -> tuple[str, ...]:
     """Returns the dtypes of a list with commas, such as "float32,bfloat16". Raises ValueError with the unknown word."""
     words = [word.strip() for word in text.split(",")]
     unknown = [word for word in words if word not in DTYPES and word != BOTH]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of {', '.join((*DTYPES, BOTH))}")
     return tuple(dict.fromkeys(name for word in words for name in (USUAL if word == BOTH else (word,))))
+
+
+def usual(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns the usual ones of some dtypes, in their order."""
+    return tuple(name for name in names if name in USUAL)
 
 
 def widest(dtypes: Sequence[str]) -> str:

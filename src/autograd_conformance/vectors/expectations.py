@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.programs.dtypes import HUGE
+from autograd_conformance.programs.dtypes import DTYPES, HUGE
 from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
@@ -46,7 +46,7 @@ from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import slack
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
-from autograd_conformance.reference.rounding.perturbation import EPSILON, PerturbedRun
+from autograd_conformance.reference.rounding.perturbation import PerturbedRun
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.choices import RETURNS, Choice
 from autograd_conformance.rules.judge.judge import judge
@@ -325,7 +325,7 @@ class _Expectations:
         return Number(exact, np.broadcast_to(bound, exact.shape), dtype, flag)
 
     def _epsilon(self, dtype: str) -> float:
-        return EPSILON[self.judging.precision(dtype)]
+        return DTYPES[self.judging.precision(dtype)].epsilon
 
 
 def _compared(expected: Expected, observed: StepObservation) -> Iterator[tuple[Number, np.ndarray]]:

@@ -19,7 +19,7 @@ from autograd_conformance.interactions.recorded import recorded
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.dtypes import usual
 from autograd_conformance.programs.editing import computation
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.parser import parse
@@ -68,7 +68,7 @@ def vectors(claimed: Target, observer: Target, each: int = EACH, level: int = LE
     """
     counts = Counter[Slug]()
     made = set[Program]()
-    with alphabet.using(alphabet_of(claimed, usual(claimed))):
+    with alphabet.using(alphabet_of(claimed, usual(claimed.dtypes))):
         for whole in _programs(claimed, each, recorded().lines if level >= FIRST_RECORDED else ()):
             if whole is None or len(whole) > LONGEST or whole in made or unsupported_by(whole, claimed):
                 continue
@@ -96,7 +96,7 @@ def _programs(claimed: Target, each: int, lines: Iterable[str]) -> Iterator[Prog
 
 def _of_op(op: str, claimed: Target) -> Iterator[Program]:
     """Yields the fixed programs of an op: one of each kind, then another of each kind, and so on."""
-    can, dtypes = alphabet.current().can, usual(claimed)
+    can, dtypes = alphabet.current().can, usual(claimed.dtypes)
     kinds = [
         programs(op, dtypes),
         uses.programs(op, dtypes),
@@ -105,11 +105,6 @@ def _of_op(op: str, claimed: Target) -> Iterator[Program]:
         _written_around(op, dtypes) if can(Capability.WRITES) and can(Capability.IMPERATIVE) else iter(()),
     ]
     return (program for several in zip_longest(*kinds) for program in several if program is not None)
-
-
-def usual(claimed: Target) -> tuple[str, ...]:
-    """Returns the usual ones of the claimed dtypes. In others, what is right depends on what was observed."""
-    return tuple(dtype for dtype in claimed.dtypes if dtype in USUAL)
 
 
 def _written_around(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
@@ -121,13 +116,13 @@ def _of_actions(claimed: Target) -> Iterator[Program]:
     """Yields the fixed programs of each in-place op, of each optimizer and of each way to fail."""
     if Capability.CREATE_GRAPH in claimed.capabilities and Capability.WRITES in claimed.capabilities:
         for write in claimed.writes:
-            yield from corners.written_curvatures(write, usual(claimed))
+            yield from corners.written_curvatures(write, usual(claimed.dtypes))
     if Capability.OPTIMIZERS in claimed.capabilities:
         for name in claimed.optimizers:
-            yield from optimizer_steps.programs(name, usual(claimed))
+            yield from optimizer_steps.programs(name, usual(claimed.dtypes))
     if Capability.IMPERATIVE in claimed.capabilities:
         for way in failures.WAYS:
-            yield from failures.programs(way, usual(claimed)[0])
+            yield from failures.programs(way, usual(claimed.dtypes)[0])
 
 
 Determined = tuple[Program, tuple[Expected, ...], list[Slug]]

@@ -15,8 +15,7 @@ from autograd_conformance.campaigns.plans.known_files import known_texts
 from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
 from autograd_conformance.campaigns.shards.shard import ALL, Series
 from autograd_conformance.package.places import SUITES
-from autograd_conformance.programs.dtypes import BOTH
-from autograd_conformance.programs.dtypes import listed as dtypes_in
+from autograd_conformance.programs.dtypes import BOTH, dtypes_in
 from autograd_conformance.reporting.prose import listed
 
 SHARD = 20_000

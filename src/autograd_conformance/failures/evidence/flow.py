@@ -141,13 +141,13 @@ class _Call:
         """Whether a gradient equals the reference up to the bound on rounding; None if the reference is too large to
         compare. `old` is the `.grad` to which the gradient was added.
         """
-        if not np.abs(want).max(initial=0) < DTYPES[working_dtype(self.case.program)].huge:
+        dtype = working_dtype(self.case.program)
+        if not np.abs(want).max(initial=0) < DTYPES[dtype].huge:
             return None
         if got is None:
             return not want.any()
         if got.shape != want.shape:
             return False
-        dtype = working_dtype(self.case.program)
         if close(got, want, dtype):
             return True
         bound = gradient_bound(self.case.context.reference, self.call, edge, dtype)

@@ -71,9 +71,10 @@ class TorchEager(TorchInterface):
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
         """Returns a tensor on the device, with the array's dtype."""
-        dtype = getattr(torch, data.dtype.name)
-        numbers = data.astype(np.float32) if dtype is torch.bfloat16 else data  # PyTorch reads no such array
-        return torch.tensor(numbers, dtype=dtype, device=self.device, requires_grad=requires_grad)
+        if data.dtype.kind == "V":  # bfloat16, of which PyTorch reads no array
+            numbers, dtype = data.astype(np.float32), torch.bfloat16
+            return torch.tensor(numbers, dtype=dtype, device=self.device, requires_grad=requires_grad)
+        return torch.tensor(data, device=self.device, requires_grad=requires_grad)
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
         """Returns the `.grad` of a leaf or of another value."""

@@ -23,14 +23,13 @@ from autograd_conformance.programs.language import Apply, BackwardCall, Leaf, Pr
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge, pull
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.rounding.perturbation import EPSILON, STEP, Dtypes, PerturbedRun, dtypes_of
+from autograd_conformance.reference.rounding.perturbation import STEP, Dtypes, PerturbedRun, dtypes_of
 from autograd_conformance.reference.staging.derivatives import Array
 
 SAMPLES = 12
 FEW, MARGIN = 2, 1 / 16  # runs that decide distances within this share of their bound
 FACTOR = 8.0  # units in the last place that an op may lose
 COARSE_FACTOR = 1.5  # of a dtype with few digits: most kernels compute in a wider one, and round once
-TINY = {name: dtype.tiny for name, dtype in DTYPES.items()}
 
 _CHEAP = {name: (1 if name in COARSE else 64) * dtype.epsilon for name, dtype in DTYPES.items()}
 
@@ -114,10 +113,11 @@ class Bound:
             self.squares = self.squares + (self.measure(run) - self.exact) ** 2
             self.runs += 1
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
-        own = dtypes.get(self.edge, self.narrow)
+        name = dtypes.get(self.edge, self.narrow)
+        narrow, own = DTYPES[self.narrow], DTYPES[name]
         factor = COARSE_FACTOR if self.narrow in COARSE else FACTOR
-        factor *= 2 if "float64" in (self.narrow, own) else 1  # the reference itself computes in float64
-        return factor * (EPSILON[self.narrow] * spread + EPSILON[own] * np.abs(self.exact)) + TINY[self.narrow]
+        factor *= 2 if "float64" in (self.narrow, name) else 1  # the reference itself computes in float64
+        return factor * (narrow.epsilon * spread + own.epsilon * np.abs(self.exact)) + narrow.tiny
 
     def _run(self, dtypes: Dtypes) -> PerturbedRun:
         if self.shared is not None and self.runs < len(self.shared):

@@ -19,8 +19,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
 
-EPSILON = {name: dtype.epsilon for name, dtype in DTYPES.items()}
-STEP = {"float32": 1e-6, "float64": 1e-7, **{name: EPSILON[name] / 16 for name in COARSE}}
+STEP = {"float32": 1e-6, "float64": 1e-7, **{name: DTYPES[name].epsilon / 16 for name in COARSE}}
 """The relative size of a perturbation, by the narrowest dtype of a program. In float32 it is about the largest error
 that an op may have, so that the curvature of ops has the effect that it has on real roundings. In float64 it is far
 above the rounding errors of the reference itself. In a dtype of few digits it is small, so that no perturbed operand
@@ -149,7 +148,7 @@ class PerturbedRun:
 
     def _epsilon(self, dtype: str) -> float:
         """Returns the machine epsilon of a dtype divided by that of the program's narrowest dtype."""
-        return EPSILON[dtype] / EPSILON[self.narrow]
+        return DTYPES[dtype].epsilon / DTYPES[self.narrow].epsilon
 
 
 def _largest(arrays: Sequence[Array]) -> float:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Instruction, Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import working_dtype
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
@@ -102,7 +102,7 @@ class Judging:
         """Returns the dtype whose rounding a number is first compared with: the number's dtype, or else the program's.
         A number within that rounding is right, whatever it was computed from.
         """
-        return dtype if dtype in EPSILON else self.dtype
+        return dtype if dtype in DTYPES else self.dtype
 
     @property
     def stateful(self) -> bool:

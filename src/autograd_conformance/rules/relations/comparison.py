@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from itertools import combinations
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions, region_key
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.violations.pairs import ObservedValue
 from autograd_conformance.tape.trace import trace
@@ -68,7 +68,7 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
         if isinstance(step, Backward) and isinstance(observed.outcome, Returned) and ref in reference.values:
             held = observed.gradients.get(ref)
             total = total + gradient_bound(reference, step, reference.tape.edge(ref), dtype).array()
-            total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
+            total = total + (0.0 if held is None else 2 * DTYPES[dtype].epsilon * np.abs(held.value))
         elif isinstance(step, Grad) and traced.at == ref.at and not traced.skipped:
             return gradient_bound(reference, step, reference.tape.edge(step.inputs[ref.output]), dtype).array()
         elif isinstance(step, ZeroGrad) and ref in step.leaves and not traced.skipped:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import (
     WRITING,
@@ -36,7 +37,6 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.rounding.bounds import close, working_dtype
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.relations.comparison import (
     final_gradient,
@@ -290,7 +290,8 @@ class _Comparison:
             dtype = working_dtype(self.related.first)
             if close(got, want, dtype):
                 return None
-            bound = slack(self.related.first, self.one, alike.first) + 2 * len(parts) * EPSILON[dtype] * np.abs(want)
+            sums = 2 * len(parts) * DTYPES[dtype].epsilon * np.abs(want)
+            bound = slack(self.related.first, self.one, alike.first) + sums
             for ref in alike.second:
                 bound = bound + abs(alike.factor) * slack(self.related.second, self.other, ref)
             if (np.abs(got - want) <= bound).all():

@@ -11,7 +11,7 @@ import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.dtypes import usual
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
@@ -36,7 +36,7 @@ class TorchFunc(Functional):
 
     def __init__(self, device: str = "cpu") -> None:
         self.eager = TorchEager(device)
-        self.dtypes = tuple(dtype for dtype in self.eager.dtypes if dtype in USUAL)
+        self.dtypes = usual(self.eager.dtypes)
         self.dialect = replace(
             self.eager.dialect,
             differentiable="",  # each call names the values to differentiate

@@ -13,7 +13,6 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import Bound, close, gradient_bound
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.expectation.exercises import derived_op
 from autograd_conformance.tape.graph import Expectation, Traversal
@@ -118,7 +117,7 @@ def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np
     """Returns the additional rounding of the sum of a leaf's old gradient and a call's contribution."""
     if old is None:
         return 0.0
-    return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
+    return 2 * DTYPES[judging.precision(old.dtype)].epsilon * (np.abs(old.value) + np.abs(want))
 
 
 # -- the rule that a wrong gradient breaks ---------------------------------------------------------------------------

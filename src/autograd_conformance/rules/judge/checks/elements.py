@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Apply, Attrs, Backward, BackwardCall, Grad, Leaf, Literal, Ref
 from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import EqualElements
 from autograd_conformance.rules.violations.observed import UnequalElements
@@ -46,7 +46,7 @@ def judge_elements(judging: Judging, observation: Observation) -> Violation | No
     if not groups:
         return None
     judging.exercise((RULE,))
-    near = np.sqrt(EPSILON[judging.dtype])
+    near = np.sqrt(DTYPES[judging.dtype].epsilon)
     for at, name, ref, value in _observed(observation, call, root):
         for places in groups if value.shape == given.shape else ():
             found = _difference(value.ravel(), places, near)
@@ -94,7 +94,7 @@ def _difference(
     """
     elements = value[places]
     first = elements[0]
-    distance = near * np.abs(first)
+    distance = near * np.abs(first) if value.dtype.kind == "f" else 0
     with np.errstate(invalid="ignore"):
         alike = (elements == first) | (np.abs(elements - first) <= distance) | (np.isnan(elements) & np.isnan(first))
     if np.isinf(first):

@@ -152,6 +152,10 @@ def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug,
     return slugs.OPTIMIZERS_FORMULA, Movement.FORMULA
 
 
+NEAR = {"float64": 1e-10, "float32": 1e-5}
+"""The part by which a leaf may be off that counts as moved by other settings; in other dtypes, a hundred roundings."""
+
+
 def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
     """Whether a leaf moved by the optimizer's own settings instead of those of its group."""
     known, state = judging.reference.optimizers.get((step, leaf)), LeafState()
@@ -159,7 +163,7 @@ def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
         return False
     for value, gradient in known.history:
         stepped(step.optimizer, dict(step.settings), state, value, gradient)
-    near = 1e-10 if judging.dtype == "float64" else DTYPES[judging.dtype].roundings(100)
+    near = NEAR.get(judging.dtype) or DTYPES[judging.dtype].roundings(100)
     return state.moved is not None and np.allclose(got, state.moved, near, 0.0)
 
 

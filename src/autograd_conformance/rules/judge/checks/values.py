@@ -33,7 +33,6 @@ from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close, forward_bound
-from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
@@ -81,8 +80,10 @@ def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor
     if not isinstance(step, Apply):
         return None
     draws = row_of(step.op).draws
-    near = max(EXACT, EPSILON[judging.precision(tensor.dtype)])
-    if draws is None or draws(tensor.value, near, **dict(step.attrs)):
+    if draws is None:
+        return None
+    near = max(EXACT, DTYPES[judging.precision(tensor.dtype)].epsilon)
+    if draws(tensor.value, near, **dict(step.attrs)):
         return None
     return judging.differs(slugs.NETWORKS_RANDOM, at, ref, ImpossibleSample(tensor.value), DocumentedSample(), step)
 
