@@ -8,8 +8,10 @@ import pytest
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.session import FrameworkUnderTest, ProcessState, Session, Settings
 from autograd_conformance.checking.session.process_state import PAST
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.journal import Journal, read
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.formats.parser import parse
 
 TINY = "examples.tiny_adapter:Tiny"
@@ -54,3 +56,26 @@ def test_ops_without_kernels_are_removed_from_the_target_but_not_from_the_descri
     framework.adopt_audit(AuditResult(missing=frozenset({missing})))
     assert missing not in framework.target.ops and missing not in framework.offer.ops
     assert missing in framework.description.parts["ops"]
+
+
+class Coarse(Torch):
+    """PyTorch that has a dtype of few digits only."""
+
+    dtypes = ("bfloat16",)
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dtypes = Coarse.dtypes
+
+
+@pytest.mark.parametrize(
+    ("framework", "requested", "drawn"),
+    [
+        ("torch", USUAL, ("float64", "float32")),
+        ("torch", ("bfloat16", "float32"), ("float32", "bfloat16")),
+        (f"{__name__}:Coarse", USUAL, ("bfloat16",)),
+        (f"{__name__}:Coarse", ("float32",), ()),
+    ],
+)
+def test_the_drawn_dtypes_are_the_requested_or_else_those_that_there_are(framework, requested, drawn) -> None:
+    assert FrameworkUnderTest(Settings(framework, dtypes=requested)).drawable == drawn

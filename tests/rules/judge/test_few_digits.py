@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 import torch
 
@@ -64,7 +65,13 @@ def steep(op: str, operands: Results, results: Results) -> Results:
     return [Scaled.apply(each, 1.25) for each in results]
 
 
+def half_kept(op: str, operands: Results, results: Results) -> Results:
+    """Dropout masks whose scale is an eighth too large."""
+    return [each * 1.125 if op == "dropout_mask" else each for each in results]
+
+
 FAULTS = [
+    (half_kept, "a = leaf bf16 [2, 1, 3]; b = dropout_mask a p=0.25 seed=0", "networks/random"),
     (through_float16, "a = leaf bf16 [300, 1]; b = multiply a a", "gradients/forward"),
     (widened, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/forward"),
     (promoted_wrongly, "a = leaf bf16 [2, 1]; b = leaf f16 [3, 4]; c = multiply a b", "gradients/forward"),
@@ -100,6 +107,13 @@ def test_errors_do_not_add_up(short):
     violation = violation_of(parse(right, VOCABULARY), InProcess(Changed(late)))
     assert violation is not None
     assert violation.at == CHAIN
+
+
+@pytest.mark.parametrize("text", ["a = leaf f16 [300]; b = multiply a a", "a = leaf f16 [-300]; b = multiply a a"])
+def test_a_result_beyond_the_range_is_not_compared(text):
+    program = parse(text, VOCABULARY)
+    assert np.isinf(PLAIN.observe(program)[1].outcome.values[0].value).all()
+    assert passes(program, PLAIN)
 
 
 @pytest.mark.parametrize(
