@@ -132,6 +132,12 @@ def test_tails(check, prepared, op):
             raise
 
 
+@rule("gradients/digits")
+@given(drawn=gradients.lone_ops())
+def test_digits(check, drawn: Drawn):
+    check(drawn)
+
+
 @rule("gradients/elements")
 @pytest.mark.parametrize("op", elements.functions())
 def test_elements(check, prepared, op):

@@ -18,6 +18,7 @@ from evaluation.mutants import (
     derivatives,
     detach,
     errors,
+    few_digits,
     forms,
     forward,
     functional,
@@ -52,7 +53,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
     recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, region_modes,
-    default_dtype, forward, saved, custom, around,
+    default_dtype, few_digits, forward, saved, custom, around,
 )  # fmt: skip
 
 

@@ -41,6 +41,14 @@ def single_ops(b: Draft, name: str) -> None:
 
 
 @situation
+def lone_ops(b: Draft) -> None:
+    """Draws any op on new leaves, and a backward call on one of its results."""
+    made = b.ops.draw(fresh=True)
+    if b.requires(made[0]):
+        b.actions.backward(b.pick(made))
+
+
+@situation
 def whole_graphs(b: Draft) -> None:
     """Draws a graph of one to twelve ops, and a backward call on a value, mostly one of the newest."""
     b.leaf()

@@ -54,6 +54,7 @@ GRADIENTS_EQUAL_LEAVES = Slug("gradients/equal-leaves")
 GRADIENTS_FORM = Slug("gradients/form")
 GRADIENTS_REQUIRES_GRAD = Slug("gradients/requires-grad")
 GRADIENTS_TAILS = Slug("gradients/tails")
+GRADIENTS_DIGITS = Slug("gradients/digits")
 GRADIENTS_ELEMENTS = Slug("gradients/elements")
 
 ACCUMULATION_FIRST = Slug("accumulation/first")

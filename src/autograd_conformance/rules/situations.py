@@ -17,6 +17,7 @@ from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.rows.row import Certainty, arity, rest_of
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.dtypes import COARSE
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 
@@ -32,6 +33,8 @@ class Offer:
     writes: frozenset[str] = frozenset()
     optimizers: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    dtypes: frozenset[str] = frozenset()
+    """The dtypes of the run."""
 
     def can(self, *needs: Capability) -> bool:
         """Whether the framework claims all of the given capabilities."""
@@ -164,6 +167,7 @@ TRAINING_OPS = (
 """The ops of every training loop."""
 
 TRAINING = Need(f"the ops {', '.join(TRAINING_OPS)}", lambda offer: offer.ops.issuperset(TRAINING_OPS))
+FEW_DIGITS = Need("a dtype of few digits, with --dtype", lambda offer: not offer.dtypes.isdisjoint(COARSE))
 WRITING = Need("an in-place op", lambda offer: bool(offer.writes))
 
 JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))

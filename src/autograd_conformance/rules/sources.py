@@ -22,6 +22,7 @@ AUTOGRAD_BACKWARD = Source(
     "torch.autograd.backward", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html"
 )
 MECHANICS = Source("Autograd mechanics", "https://docs.pytorch.org/docs/stable/notes/autograd.html")
+ACCURACY = Source("Numerical accuracy", "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html")
 LAYOUTS = Source(
     "Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts"
 )

@@ -319,6 +319,7 @@ class FrameworkUnderTest:
             frozenset(target.writes),
             frozenset(target.optimizers),
             frozenset(target.modules),
+            frozenset(self.drawable),
         )
 
     def absent(self, rule: str) -> tuple[str, ...]:

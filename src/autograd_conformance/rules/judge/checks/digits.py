@@ -1,0 +1,126 @@
+"""Digits: whether an op in a dtype of few digits is about as accurate as one that computes in float32 and rounds once.
+
+The usual bound allows a kernel to round at every step, which in bfloat16 may cost all digits of a derivative. This
+check says where that happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograd_conformance.ops.catalogue import LONG
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.dtypes import COARSE, DTYPES
+from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Grad, Leaf, Literal, Program, Ref
+from autograd_conformance.programs.observations import Gradient, Observation, Returned, Tensor
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import DefinedValue, RightGradient
+from autograd_conformance.rules.violations.observed import OtherGradient, OtherValue
+from autograd_conformance.rules.violations.shared import Place
+from autograd_conformance.rules.violations.violation import Allowed, Violation
+
+RULE = slugs.GRADIENTS_DIGITS
+
+WIDE = "float32"
+"""The dtype in which a kernel may compute before it rounds once."""
+
+UNITS = 8
+"""Number of units in the last place of the largest element by which a number may differ from the exact one, besides the
+rounding errors of a computation in float32: three of the dtype's binary digits.
+"""
+
+
+def judge_digits(judging: Judging, observation: Observation) -> Violation | None:
+    """Judges a program that is one op on distinct leaves of one dtype of few digits, and a call, and nothing else.
+    Returns the violation if a result or a gradient has lost more digits than `UNITS` allows.
+    """
+    call = _call(judging.program) if judging.dtype in COARSE else None
+    if call is None or not judging.applies(RULE):
+        return None
+    program = _widened(judging.program)
+    reference = Reference(program, judging.reference.traits)
+    if reference.unspecified or reference.is_outside_domains:
+        return None
+    judging.exercise((RULE,))
+    for got, bound, violation in _compared(reference, program, observation):
+        allowed = _allowed(got, bound, judging.dtype)
+        if allowed is not None:
+            return replace(violation, got=got, want=bound.exact, bound=allowed)
+    return None
+
+
+def _call(program: Program) -> BackwardCall | None:
+    """Returns the call of a program that this check judges; None if it judges no such program."""
+    *leaves, step, call = program.instructions if len(program) > 2 else (None,) * 3
+    if not isinstance(step, Apply) or step.op not in OPS or not isinstance(call, BackwardCall):
+        return None
+    if OPS[step.op].family in LONG or OPS[step.op].dtype is not None or {ref.at for ref in call.roots} != {len(leaves)}:
+        return None
+    dtypes = {leaf.value.dtype if isinstance(leaf, Leaf) else None for leaf in leaves}
+    return call if len(dtypes) == 1 and step.args == tuple(Ref(at) for at in range(len(leaves))) else None
+
+
+def _widened(program: Program) -> Program:
+    """Returns a program with the same numbers in float32."""
+
+    def wide(value: Literal) -> Literal:
+        return replace(value, dtype=WIDE)
+
+    *leaves, step, call = program.instructions
+    assert isinstance(call, BackwardCall)
+    literals = [replace(leaf, value=wide(leaf.value)) for leaf in leaves if isinstance(leaf, Leaf)]
+    cotangents = tuple(None if given is None else wide(given) for given in call.cotangents)
+    return Program((*literals, step, replace(call, cotangents=cotangents)))
+
+
+def _compared(
+    reference: Reference, program: Program, observation: Observation
+) -> Iterator[tuple[np.ndarray, Bound, Violation]]:
+    """Yields the results and the gradients that were observed, each with the bound of a computation in float32, and the
+    violation, without numbers, in case it is not within that bound.
+    """
+    (step, call), at = program.instructions[-2:], len(program) - 2
+    made, called = observation[-2].outcome, observation[-1].outcome
+    if not isinstance(step, Apply) or not isinstance(made, Returned) or not isinstance(called, Returned):
+        return
+    for place, tensor in enumerate(made.values):
+        ref = Ref(at, place)
+        if tensor is not None:
+            violation = Violation(RULE, at, OtherValue(), (Allowed(DefinedValue(), RULE),), ref, step.op)
+            yield tensor.value, forward_bound(reference, ref, WIDE), violation
+    match call:
+        case Backward():
+            where = Place.LEAF
+            found: list[tuple[Ref, Ref, Gradient | Tensor | None]] = [
+                (ref, ref, held) for ref, held in observation[-1].gradients.items()
+            ]
+        case Grad(inputs=inputs):
+            where = Place.RESULT
+            found = [(ref, Ref(at + 1, place), called.values[place]) for place, ref in enumerate(inputs)]
+        case _:
+            return
+    for ref, subject, gradient in found:
+        if gradient is not None and ref.at < at and ref in reference.pullbacks.of(call):
+            allowed = (Allowed(RightGradient(where), RULE),)
+            violation = Violation(RULE, at + 1, OtherGradient(where), allowed, subject, step.op)
+            yield gradient.value, gradient_bound(reference, call, ref, WIDE), violation
+
+
+def _allowed(got: np.ndarray, bound: Bound, dtype: str) -> np.ndarray | None:
+    """Returns how far each element may be from the exact one, if some element is farther; None if all are within
+    that, or nothing is judged.
+    """
+    want, limits = bound.exact, DTYPES[dtype]
+    if got.shape != want.shape or not got.size or not (np.abs(want) < limits.huge).all():
+        return None
+    distance = np.abs(got - want)
+    units = UNITS * limits.epsilon * np.abs(want).max() + limits.tiny
+    if (distance <= units).all():
+        return None
+    allowed = units + bound.array(want.shape)
+    return None if not np.isfinite(allowed).all() or (distance <= allowed).all() else allowed
