@@ -187,7 +187,7 @@ _RULES = (
     _must(slugs.GRADIENTS_FORM, "A gradient MUST have the shape and the dtype of its value, in a leaf or anywhere else.", LAYOUTS),
     _must(slugs.GRADIENTS_REQUIRES_GRAD, "A result MUST require grad if and only if some operand does.", MECHANICS, needs=(Capability.REQUIRES_GRAD,)),
     _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.DIGITS),
-    _should(slugs.GRADIENTS_DIGITS, "In a dtype of few digits, the result and the gradients of a single op SHOULD be as accurate as those of a computation in float32 that rounds once, but for eight units in the last place.", ACCURACY, of=(FEW_DIGITS,), compares=Compares.VALUES),
+    _should(slugs.GRADIENTS_DIGITS, "In a dtype of few digits, the result and the gradients of a single op SHOULD have half of the digits that a computation in float32 has if it rounds once.", ACCURACY, of=(FEW_DIGITS,), compares=Compares.VALUES),
     _should(slugs.GRADIENTS_ELEMENTS, "An elementwise op SHOULD give equal elements equal results and gradients at any position, even where an element is NaN or infinite.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.PLACES),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),

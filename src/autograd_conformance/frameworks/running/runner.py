@@ -104,7 +104,7 @@ class Run:
         self.modes = EnteredModes(self.adapter)
         self.reader = Reader(self.adapter, unreadable)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
-        self.passed_cotangents: list[tuple[int, np.ndarray, bytes]] = []
+        self.passed_cotangents: list[tuple[int, np.ndarray, np.ndarray]] = []
         self.process = os.getpid()
         reset(adapter)
         call_adapter(adapter.name, "prepare()", adapter.prepare, program)
@@ -185,7 +185,7 @@ class Run:
             saved = validation.number(self.adapter, "saved", saved)
         if not self.fired and not self.passed_cotangents and not self.reader.failed_reads:
             return StepObservation(outcome, gradients, shown, (), saved)
-        mutated = tuple([k for k, array, before in self.passed_cotangents if array.tobytes() != before])
+        mutated = tuple([k for k, array, before in self.passed_cotangents if _is_written(array, before)])
         unread = tuple(dict.fromkeys(self.reader.failed_reads))
         observation = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unobserved=unread)
         self.fired.clear()
@@ -214,9 +214,9 @@ class Run:
         return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
-        """Returns cotangents as arrays for a call. Their bytes are kept, so that a write to them is detected."""
+        """Returns cotangents as arrays for a call. Copies of them are kept, so that a write to them is detected."""
         arrays = [None if c is None else literal(c) for c in cotangents]
-        self.passed_cotangents = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
+        self.passed_cotangents = [(k, array, array.copy()) for k, array in enumerate(arrays) if array is not None]
         return arrays
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
@@ -338,6 +338,16 @@ def required_gradient(gradient: Value | None) -> Value:
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient
+
+
+def _is_written(array: np.ndarray, before: np.ndarray) -> bool:
+    """Whether a write changed an array. One NaN counts as any other: a framework without NumPy's bfloat16 gives it
+    back with other bits.
+    """
+    if array.tobytes() == before.tobytes():
+        return False
+    same = (array == before) & (np.signbit(array) == np.signbit(before)) | np.isnan(array) & np.isnan(before)
+    return not bool(np.all(same))
 
 
 def _nothing() -> int | None:

@@ -87,8 +87,11 @@ class Bound:
         """Whether rounding explains a distance from the exact number; `beside` is added to the bound.
 
         Most distances are a small part of the bound, and are decided by a few runs. The spread of these few exceeds
-        that of all by more than the margin less than once in millions of cases.
+        that of all by more than the margin less than once in millions of cases. In a dtype of few digits, which may
+        have a small range, an infinity or NaN is allowed if a product of the program's numbers is beyond the range.
         """
+        if self.narrow in COARSE and not np.isfinite(distance).all() and _may_overflow(self.reference, self.narrow):
+            distance = np.where(np.isfinite(distance), distance, 0.0)
         return any(
             bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
             for runs, share in ((FEW, MARGIN), (SAMPLES, 1.0))
@@ -126,6 +129,15 @@ class Bound:
         if self.shared is not None:
             self.shared.append(run)
         return run
+
+
+def _may_overflow(reference: Reference, dtype: str) -> bool:
+    """Whether the product of all numbers above 1 in a program's leaves is beyond the range of a dtype. An op that
+    computes in that dtype may then have an infinite number on its way to a finite result.
+    """
+    leaves = [np.abs(np.asarray(step.value.data)) for step in reference.steps if isinstance(step, Leaf)]
+    sizes = [np.log2(leaf[np.isfinite(leaf) & (leaf > 1)]).sum() for leaf in leaves]
+    return bool(sum(sizes) >= np.log2(DTYPES[dtype].largest))
 
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:

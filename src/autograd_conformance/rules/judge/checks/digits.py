@@ -1,7 +1,7 @@
 """Digits: whether an op in a dtype of few digits is about as accurate as one that computes in float32 and rounds once.
 
 The usual bound allows a kernel to round at every step, which in bfloat16 may cost all digits of a derivative. This
-check says where that happens.
+check says where half of them are lost, beyond the errors of a computation in float32.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from autograd_conformance.programs.observations import Gradient, Observation, Re
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
+from autograd_conformance.rules.judge.checks.elements import is_elementwise
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, RightGradient
 from autograd_conformance.rules.violations.observed import OtherGradient, OtherValue
@@ -29,15 +30,10 @@ RULE = slugs.GRADIENTS_DIGITS
 WIDE = "float32"
 """The dtype in which a kernel may compute before it rounds once."""
 
-UNITS = 8
-"""Number of units in the last place of the largest element by which a number may differ from the exact one, besides the
-rounding errors of a computation in float32: three of the dtype's binary digits.
-"""
-
 
 def judge_digits(judging: Judging, observation: Observation) -> Violation | None:
     """Judges a program that is one op on distinct leaves of one dtype of few digits, and a call, and nothing else.
-    Returns the violation if a result or a gradient has lost more digits than `UNITS` allows.
+    Returns the violation if a result or a gradient has lost more than half of its digits.
     """
     call = _call(judging.program) if judging.dtype in COARSE else None
     if call is None or not judging.applies(RULE):
@@ -104,11 +100,21 @@ def _compared(
             found = [(ref, Ref(at + 1, place), called.values[place]) for place, ref in enumerate(inputs)]
         case _:
             return
+    values, contributions = reference.values, reference.pullbacks.of(call)
     for ref, subject, gradient in found:
-        if gradient is not None and ref.at < at and ref in reference.pullbacks.of(call):
+        if gradient is None or ref.at >= at or ref not in contributions:
+            continue
+        if not _is_sum(step, np.asarray(values[ref]), np.asarray(values[Ref(at)])):
             allowed = (Allowed(RightGradient(where), RULE),)
             violation = Violation(RULE, at + 1, OtherGradient(where), allowed, subject, step.op)
             yield gradient.value, gradient_bound(reference, call, ref, WIDE), violation
+
+
+def _is_sum(step: Apply, operand: np.ndarray, result: np.ndarray) -> bool:
+    """Whether the gradient of an operand is a sum over the places to which an elementwise op broadcasts it. Each term
+    is rounded before, and terms may cancel each other.
+    """
+    return is_elementwise(step.op, step.attrs) and operand.shape != result.shape
 
 
 def _allowed(got: np.ndarray, bound: Bound, dtype: str) -> np.ndarray | None:
@@ -119,8 +125,8 @@ def _allowed(got: np.ndarray, bound: Bound, dtype: str) -> np.ndarray | None:
     if got.shape != want.shape or not got.size or not (np.abs(want) < limits.huge).all():
         return None
     distance = np.abs(got - want)
-    units = UNITS * limits.epsilon * np.abs(want).max() + limits.tiny
-    if (distance <= units).all():
+    half = np.sqrt(limits.epsilon) * np.abs(want).max() + limits.tiny
+    if (distance <= half).all():
         return None
-    allowed = units + bound.array(want.shape)
+    allowed = half + bound.array(want.shape)
     return None if not np.isfinite(allowed).all() or (distance <= allowed).all() else allowed
