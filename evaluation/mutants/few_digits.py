@@ -66,13 +66,13 @@ class SinAnEighthOff(Brief):
         return super().apply(op, given, attrs)
 
 
-class CosHalfAgain(Brief):
-    """The derivative of cos is half as large again."""
+class SigmoidHalfAgain(Brief):
+    """The derivative of sigmoid is half as large again."""
 
-    killed_by = ("gradients/op", "gradients/digits")
+    killed_by = ("gradients/digits", "gradients/op")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        given = [gated(x, lambda g: g * 1.5) for x in operands] if op == "cos" else operands
+        given = [gated(x, lambda g: g * 1.5) for x in operands] if op == "sigmoid" else operands
         return super().apply(op, given, attrs)
 
 
@@ -109,7 +109,7 @@ class SumsInFloat32(Brief):
 class GradientsInFewerDigits(Brief):
     """The gradient of each factor is rounded to three binary digits."""
 
-    killed_by = ("gradients/op", "gradients/digits", "gradients/graph")
+    killed_by = ("gradients/digits", "gradients/op", "gradients/graph")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         given = [gated(x, partial(coarser, digits=2)) for x in operands] if op == "multiply" else operands
@@ -117,13 +117,13 @@ class GradientsInFewerDigits(Brief):
 
 
 class GradientsFlushed(Brief):
-    """The derivative of negative is 0 where the cotangent is less than a quarter."""
+    """The derivative of negative is 0 where the cotangent is less than 2."""
 
-    killed_by = ("gradients/op", "gradients/digits", "gradients/graph")
+    killed_by = ("gradients/digits", "gradients/op", "gradients/graph")
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         def flushed(gradient: torch.Tensor) -> torch.Tensor:
-            return torch.where(gradient.abs() < 0.25, torch.zeros_like(gradient), gradient)
+            return torch.where(gradient.abs() < 2, torch.zeros_like(gradient), gradient)
 
         return super().apply(op, [gated(x, flushed) for x in operands] if op == "negative" else operands, attrs)
 
@@ -154,7 +154,7 @@ class AccumulatesIntoFloat32(Brief, Combining):
 class CotangentsInFewerDigits(Brief):
     """A call rounds its cotangents to two binary digits."""
 
-    killed_by = ("gradients/cotangent", "gradients/op", "gradients/graph")
+    killed_by = ("gradients/cotangent", "gradients/op", "gradients/graph", "gradients/digits")
 
     def backward(self, roots: Roots, cotangents: Sequence[Any], retain_graph: bool | None, **options: Any) -> None:
         given = [None if each is None else self.coarse(each) for each in cotangents]

@@ -410,6 +410,8 @@ def test_nearly_right_numbers_are_imprecise_and_never_silently_wrong() -> None:
     assert severity(wrong_by(1e5, 8.0, 16.0)) == "imprecise", "half of the digits"
     assert severity(wrong_by(1e5, 7.9, 16.0)) == "value"
     assert severity(wrong_by(1e5, 3.5, 7.0)) == "imprecise"
+    assert severity(wrong_by(2.7, 0.3, 2.1)) == "value", "ten bounds of bfloat16 are no measure"
+    assert severity(wrong_by(2.7, 1.1, 2.1)) == "imprecise"
     assert severity(wrong_by(1e5)) == "value", "an older record"
     assert severity(shaped("sum")) == "value"
     assert severity(replace(wrong_by(2.0), deviation=STRIDES)) == "form"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_conformance.checking.check import passes, violation_of
+from autograd_conformance.checking.check import is_advisory, passes, violation_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -65,6 +65,11 @@ def steep(op: str, operands: Results, results: Results) -> Results:
     return [Scaled.apply(each, 1.25) for each in results]
 
 
+def slightly_steep(op: str, operands: Results, results: Results) -> Results:
+    """Gradients an eighth too large: within the errors of a kernel that rounds at every step."""
+    return [Scaled.apply(each, 1.125) for each in results]
+
+
 def half_kept(op: str, operands: Results, results: Results) -> Results:
     """Dropout masks whose scale is an eighth too large."""
     return [each * 1.125 if op == "dropout_mask" else each for each in results]
@@ -76,6 +81,8 @@ FAULTS = [
     (widened, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/forward"),
     (promoted_wrongly, "a = leaf bf16 [2, 1]; b = leaf f16 [3, 4]; c = multiply a b", "gradients/forward"),
     (steep, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/op"),
+    (slightly_steep, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/digits"),
+    (slightly_steep, "a = leaf bf16 [2, 1]; b = sin a; c = grad b wrt a with bf16 [1, 1]", "gradients/digits"),
     (steep, "a = leaf f16 [2, 1]; b = sin a; backward b with f16 [1, 1]", "gradients/op"),
 ]
 
@@ -123,3 +130,40 @@ def test_an_op_without_a_kernel_is_missing(text):
     outcome = PLAIN.observe(parse(text, VOCABULARY))[1].outcome
     assert isinstance(outcome, Raised)
     assert outcome.kind is Kind.NO_KERNEL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf bf16 3.75; b = tanh a; backward b with bf16 1",
+        "a = leaf f16 [4, 4, 4, 4, 4, 4, 4, 4, 4, 0]; b = prod a; backward b with f16 1",
+    ],
+)
+def test_lost_digits_are_advice(text):
+    violation = violation_of(parse(text, VOCABULARY), PLAIN)
+    assert violation is not None
+    assert (violation.rule, is_advisory(violation)) == ("gradients/digits", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf bf16 [[1], [3]]; b = leaf bf16 1; c = multiply a b; backward c with bf16 [[-3.015625], [1]]",
+        "a = leaf bf16 3.75; b = tanh a; c = negative b; backward c with bf16 1",
+        "a = leaf bf16 [1, 2, 3]; backward a with bf16 [inf, inf, nan]",
+        "a = leaf f16 [0, 1]; b = square a; backward b with f16 [1, 1]; step a adam; zero a; step a adam",
+    ],
+)
+def test_what_few_digits_cannot_decide_passes(text):
+    assert passes(parse(text, VOCABULARY), PLAIN)
+
+
+def test_a_product_of_few_numbers_is_not_infinite():
+    program = parse("a = leaf f16 [4, 0]; b = prod a", VOCABULARY)
+
+    def infinite(op: str, operands: Results, results: Results) -> Results:
+        return [each + float("nan") for each in results]
+
+    violation = violation_of(program, InProcess(Changed(infinite)))
+    assert violation is not None
+    assert violation.rule == "gradients/forward"

@@ -13,8 +13,10 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, choices, variants
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
-SHAPES: tuple[Shape, ...] = ((2, 3), (3,), ())
-"""The shapes of the leaves; the last leaf has no gradient in the first steps. The first may have another dtype."""
+SHAPES: tuple[Shape, ...] = ((2, 17), (3,), ())
+"""The shapes of the leaves; the last leaf has no gradient in the first steps. The first may have another dtype, and has
+more elements than a processor computes at once, and not a multiple of them.
+"""
 
 
 def programs(name: str, dtypes: Sequence[str]) -> Iterator[Program]:

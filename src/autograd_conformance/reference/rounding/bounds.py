@@ -90,7 +90,7 @@ class Bound:
         that of all by more than the margin less than once in millions of cases. In a dtype of few digits, which may
         have a small range, an infinity or NaN is allowed if a product of the program's numbers is beyond the range.
         """
-        if self.narrow in COARSE and not np.isfinite(distance).all() and _may_overflow(self.reference, self.narrow):
+        if self.narrow in COARSE and not np.isfinite(distance).all() and may_overflow(self.reference, self.narrow):
             distance = np.where(np.isfinite(distance), distance, 0.0)
         return any(
             bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
@@ -131,10 +131,14 @@ class Bound:
         return run
 
 
-def _may_overflow(reference: Reference, dtype: str) -> bool:
-    """Whether the product of all numbers above 1 in a program's leaves is beyond the range of a dtype. An op that
-    computes in that dtype may then have an infinite number on its way to a finite result.
+def may_overflow(reference: Reference, dtype: str) -> bool:
+    """Whether the square of a program's largest number, or the product of all numbers above 1 in its leaves, is beyond
+    the range of a dtype. An op that computes in that dtype may then have an infinite number on its way to a finite
+    result.
     """
+    most = np.sqrt(DTYPES[dtype].largest)
+    if any(not np.abs(value).max(initial=0.0) < most for value in reference.values.values()):
+        return True
     leaves = [np.abs(np.asarray(step.value.data)) for step in reference.steps if isinstance(step, Leaf)]
     sizes = [np.log2(leaf[np.isfinite(leaf) & (leaf > 1)]).sum() for leaf in leaves]
     return bool(sum(sizes) >= np.log2(DTYPES[dtype].largest))

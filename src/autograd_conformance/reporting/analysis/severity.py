@@ -33,6 +33,9 @@ NAMES: dict[Heading, str] = {
 NEAR = 10.0
 """A number that is wrong by at most this many bounds is imprecise."""
 
+FEW = 4.0
+"""In a dtype with fewer digits, such as bfloat16, bounds are wide: only the right digits make a number imprecise."""
+
 HALF = 0.5
 """A number with at least this fraction of its dtype's digits right is imprecise."""
 
@@ -51,14 +54,14 @@ def severity(failure: Failure) -> Heading | None:
 
 
 def is_imprecise(failure: Failure) -> bool:
-    """Whether the numbers of a failure are nearly right: the error is at most `NEAR` bounds, or at least `HALF` of the
-    dtype's digits are right.
+    """Whether the numbers of a failure are nearly right: the error is at most `NEAR` bounds, unless the dtype has few
+    digits, or at least `HALF` of the dtype's digits are right.
     """
     error = failure.error
     if error is None:
         return False
     enough = error.digits is not None and error.of is not None and error.digits >= HALF * error.of
-    return error.units <= NEAR or enough
+    return enough or (error.units <= NEAR and not (error.of is not None and error.of < FEW))
 
 
 def digits_text(failure: Failure) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.ops.optimizers import IMPLEMENTATION, OPTIMIZERS
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.dtypes import COARSE, DTYPES
 from autograd_conformance.programs.language import Clip, Ref, Step
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
@@ -48,7 +48,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
             continue
         bound = _step_bound(judging, step, leaf, tensor.dtype, old)
         off = np.abs(tensor.value - want) > bound
-        off |= np.isnan(tensor.value) & np.isfinite(bound)
+        off |= np.isnan(tensor.value) & np.isfinite(bound) & ~np.isnan(want)
         if not off.any():
             continue
         holder = _holder_of(judging, step, leaf)
@@ -125,11 +125,17 @@ def _is_near(judging: Judging, got: Array, want: Array, old: Array) -> bool:
 
 
 def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array) -> Array:
-    """Returns the rounding bound of a step; zero where the leaf must not move."""
-    state = judging.reference.optimizers.get((step, leaf))
-    if state is None or state.moved is None or judging.tape.grads.get(leaf) is None:
+    """Returns the rounding bound of a step; zero where the leaf must not move. It is infinite where a gradient is 0 if
+    the dtype has no number as small as the one that keeps the formula from dividing by 0.
+    """
+    state, held = judging.reference.optimizers.get((step, leaf)), judging.tape.grads.get(leaf)
+    if state is None or state.moved is None or held is None:
         return np.zeros_like(old)
-    return slack(step.optimizer, dict(dict(grouped(step))[leaf]), state, dtype)
+    settings = dict(dict(grouped(step))[leaf])
+    bound = slack(step.optimizer, settings, state, dtype)
+    small = OPTIMIZERS[step.optimizer].formula(settings).get("eps")
+    vanishes = dtype in COARSE and isinstance(small, float) and small < DTYPES[dtype].smallest
+    return np.where(held.value == 0, np.inf, bound) if vanishes else bound
 
 
 def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug, Movement]:
