@@ -16,7 +16,10 @@ import torch
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.known_differences import known
+from autograd_conformance.known_differences.conditions.subjects import Dtype
+from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import COARSE
 from autograd_conformance.programs.language import Attrs
 
 FREED = "Trying to backward through the graph a second time"
@@ -28,8 +31,14 @@ AT_THE_EDGES = ("gradients/tails", "gradients/elements", "gradients/digits")
 
 
 def unsound(framework: str) -> set[str]:
-    """Ops with known differences in a framework itself, other than at the edges."""
-    return {entry.op for entry in known(framework, device="cpu") if entry.op and entry.rule not in AT_THE_EDGES}
+    """Ops with known differences in a framework itself, other than at the edges or in dtypes of few digits."""
+    entries = (entry for entry in known(framework, device="cpu") if entry.rule not in AT_THE_EDGES)
+    return {entry.op for entry in entries if entry.op and not _is_coarse(entry)}
+
+
+def _is_coarse(entry: Known) -> bool:
+    """Whether a known difference occurs in one dtype of few digits only."""
+    return any(isinstance(each, Dtype) and each.value in COARSE for each in entry.conditions)
 
 
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | unsound("torch")

@@ -42,7 +42,8 @@ def single_ops(b: Draft, name: str) -> None:
 
 @situation
 def lone_ops(b: Draft) -> None:
-    """Draws any op on new leaves, and a backward call on one of its results."""
+    """Draws any op on new leaves, all of which require grad, and a backward call on one of its results."""
+    b.operands.requiring = (True,)
     made = b.ops.draw(fresh=True)
     if b.requires(made[0]):
         b.actions.backward(b.pick(made))
