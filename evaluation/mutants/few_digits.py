@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 
 from autograd_conformance.programs.language import Attrs, Groups
+from evaluation.mutants.derivatives import ChangedDerivative
 from evaluation.mutants.mutant import Combining, Mutant, Roots, gated
 
 Tensors = Sequence[torch.Tensor]
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def coarser(x: torch.Tensor, digits: int = 4) -> torch.Tensor:
+def coarser(x: torch.Tensor, digits: int) -> torch.Tensor:
     """Rounds numbers to a few binary digits."""
     mantissa, exponent = torch.frexp(x.detach().float())
     return torch.ldexp(torch.round(mantissa * 2**digits) / 2**digits, exponent).to(x.dtype)
@@ -54,26 +54,24 @@ class Brief(Mutant):
         self.dtypes = self.only
 
 
-class SinAnEighthOff(Brief):
+class SinAnEighthOff(Brief, ChangedDerivative):
     """The derivative of sin is an eighth too large, which is within the errors of a kernel that rounds at every
     step.
     """
 
-    killed_by = ("gradients/digits",)
+    op, killed_by = "sin", ("gradients/digits",)
 
-    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        given = [gated(x, lambda g: g * 1.125) for x in operands] if op == "sin" else operands
-        return super().apply(op, given, attrs)
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return contribution * 1.125
 
 
-class SigmoidHalfAgain(Brief):
+class SigmoidHalfAgain(Brief, ChangedDerivative):
     """The derivative of sigmoid is half as large again."""
 
-    killed_by = ("gradients/digits", "gradients/op")
+    op, killed_by = "sigmoid", ("gradients/digits", "gradients/op")
 
-    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        given = [gated(x, lambda g: g * 1.5) for x in operands] if op == "sigmoid" else operands
-        return super().apply(op, given, attrs)
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return contribution * 1.5
 
 
 class ExpInFewerDigits(Brief):
@@ -83,7 +81,7 @@ class ExpInFewerDigits(Brief):
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
-        return [changed(y, partial(coarser, digits=3)) for y in made] if op == "exp" else made
+        return [changed(y, lambda x: coarser(x, 3)) for y in made] if op == "exp" else made
 
 
 class ProductsInFloat16(Brief):
@@ -106,26 +104,22 @@ class SumsInFloat32(Brief):
         return [y.float() for y in made] if op == "sum" else made
 
 
-class GradientsInFewerDigits(Brief):
-    """The gradient of each factor is rounded to three binary digits."""
+class GradientsInFewerDigits(Brief, ChangedDerivative):
+    """The gradient of each factor is rounded to two binary digits."""
 
-    killed_by = ("gradients/digits", "gradients/op", "gradients/graph")
+    op, killed_by = "multiply", ("gradients/digits", "gradients/op", "gradients/graph")
 
-    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        given = [gated(x, partial(coarser, digits=2)) for x in operands] if op == "multiply" else operands
-        return super().apply(op, given, attrs)
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return coarser(contribution, 2)
 
 
-class GradientsFlushed(Brief):
+class GradientsFlushed(Brief, ChangedDerivative):
     """The derivative of negative is 0 where the cotangent is less than 2."""
 
-    killed_by = ("gradients/digits", "gradients/op", "gradients/graph")
+    op, killed_by = "negative", ("gradients/digits", "gradients/op", "gradients/graph")
 
-    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        def flushed(gradient: torch.Tensor) -> torch.Tensor:
-            return torch.where(gradient.abs() < 2, torch.zeros_like(gradient), gradient)
-
-        return super().apply(op, [gated(x, flushed) for x in operands] if op == "negative" else operands, attrs)
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        return torch.where(contribution.abs() < 2, torch.zeros_like(contribution), contribution)
 
 
 class AccumulatesInFewerDigits(Brief, Combining):
@@ -220,7 +214,7 @@ class MeetsInTheFirst(Brief):
 
 
 class GradientOfTheOther(Brief):
-    """Where float16 and bfloat16 meet, the gradients of both are rounded to the digits of bfloat16 and to the range of
+    """Where float16 and bfloat16 meet, the gradients of both are rounded to two binary digits and to the range of
     float16.
     """
 

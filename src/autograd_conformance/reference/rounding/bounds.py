@@ -90,7 +90,7 @@ class Bound:
         that of all by more than the margin less than once in millions of cases. In a dtype of few digits, which may
         have a small range, an infinity or NaN is allowed if a product of the program's numbers is beyond the range.
         """
-        if self.narrow in COARSE and not np.isfinite(distance).all() and may_overflow(self.reference, self.narrow):
+        if self.narrow in COARSE and not np.isfinite(distance).all() and _may_overflow(self.reference, self.narrow):
             distance = np.where(np.isfinite(distance), distance, 0.0)
         return any(
             bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
@@ -131,7 +131,7 @@ class Bound:
         return run
 
 
-def may_overflow(reference: Reference, dtype: str) -> bool:
+def _may_overflow(reference: Reference, dtype: str) -> bool:
     """Whether the square of a program's largest number, or the product of all numbers above 1 in its leaves, is beyond
     the range of a dtype. An op that computes in that dtype may then have an infinite number on its way to a finite
     result.

@@ -35,8 +35,7 @@ def judge_digits(judging: Judging, observation: Observation) -> Violation | None
     """Judges a program that is one op on distinct leaves of one dtype of few digits, and a call, and nothing else.
     Returns the violation if a result or a gradient has lost more than half of its digits.
     """
-    call = _call(judging.program) if judging.dtype in COARSE else None
-    if call is None or not judging.applies(RULE):
+    if not _is_lone_op(judging.program) or judging.dtype not in COARSE or not judging.applies(RULE):
         return None
     program = _widened(judging.program)
     reference = Reference(program, judging.reference.traits)
@@ -50,15 +49,15 @@ def judge_digits(judging: Judging, observation: Observation) -> Violation | None
     return None
 
 
-def _call(program: Program) -> BackwardCall | None:
-    """Returns the call of a program that this check judges; None if it judges no such program."""
+def _is_lone_op(program: Program) -> bool:
+    """Whether a program is one op on distinct leaves of one dtype, and a call on its results."""
     *leaves, step, call = program.instructions if len(program) > 2 else (None,) * 3
     if not isinstance(step, Apply) or step.op not in OPS or not isinstance(call, BackwardCall):
-        return None
+        return False
     if OPS[step.op].family in LONG or OPS[step.op].dtype is not None or {ref.at for ref in call.roots} != {len(leaves)}:
-        return None
+        return False
     dtypes = {leaf.value.dtype if isinstance(leaf, Leaf) else None for leaf in leaves}
-    return call if len(dtypes) == 1 and step.args == tuple(Ref(at) for at in range(len(leaves))) else None
+    return len(dtypes) == 1 and step.args == tuple(Ref(at) for at in range(len(leaves)))
 
 
 def _widened(program: Program) -> Program:
