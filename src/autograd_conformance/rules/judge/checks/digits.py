@@ -13,12 +13,12 @@ from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import COARSE, DTYPES
-from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Grad, Leaf, Literal, Program, Ref
-from autograd_conformance.programs.observations import Gradient, Observation, Returned, Tensor
+from autograd_conformance.programs.language import Apply, BackwardCall, Grad, Leaf, Literal, Program, Ref
+from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
-from autograd_conformance.rules.judge.checks.elements import is_elementwise
+from autograd_conformance.rules.judge.checks.elements import is_elementwise, observed_gradients
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, RightGradient
 from autograd_conformance.rules.violations.observed import OtherGradient, OtherValue
@@ -88,25 +88,16 @@ def _compared(
         if tensor is not None:
             violation = Violation(RULE, at, OtherValue(), (Allowed(DefinedValue(), RULE),), ref, step.op)
             yield tensor.value, forward_bound(reference, ref, WIDE), violation
-    match call:
-        case Backward():
-            where = Place.LEAF
-            found: list[tuple[Ref, Ref, Gradient | Tensor | None]] = [
-                (ref, ref, held) for ref, held in observation[-1].gradients.items()
-            ]
-        case Grad(inputs=inputs):
-            where = Place.RESULT
-            found = [(ref, Ref(at + 1, place), called.values[place]) for place, ref in enumerate(inputs)]
-        case _:
-            return
+    assert isinstance(call, BackwardCall)
+    where = Place.RESULT if isinstance(call, Grad) else Place.LEAF
     values, contributions = reference.values, reference.pullbacks.of(call)
-    for ref, subject, gradient in found:
-        if gradient is None or ref.at >= at or ref not in contributions:
+    for ref, subject, gradient in observed_gradients(observation, call):
+        if ref.at >= at or ref not in contributions:
             continue
         if not _is_sum(step, np.asarray(values[ref]), np.asarray(values[Ref(at)])):
             allowed = (Allowed(RightGradient(where), RULE),)
             violation = Violation(RULE, at + 1, OtherGradient(where), allowed, subject, step.op)
-            yield gradient.value, gradient_bound(reference, call, ref, WIDE), violation
+            yield gradient, gradient_bound(reference, call, ref, WIDE), violation
 
 
 def _is_sum(step: Apply, operand: np.ndarray, result: np.ndarray) -> bool:

@@ -73,17 +73,25 @@ def _observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterat
     """Yields the result and the gradient of each operand: the instruction that shows it, its name, the value that it
     belongs to, and its elements.
     """
-    made, called = observation[root.at].outcome, observation[-1].outcome
+    made = observation[root.at].outcome
     if isinstance(made, Returned) and made.values[0] is not None:
         yield root.at, "the result", root, made.values[0].value
-    if isinstance(call, Grad) and isinstance(called, Returned):
-        for place, (ref, tensor) in enumerate(zip(call.inputs, called.values, strict=True)):
-            if tensor is not None and ref.at < root.at:
-                yield root.at + 1, f"the gradient of {OPERANDS[ref.at]}", Ref(root.at + 1, place), tensor.value
+    for operand, subject, value in observed_gradients(observation, call):
+        if operand.at < root.at:
+            yield root.at + 1, f"the gradient of {OPERANDS[operand.at]}", subject, value
+
+
+def observed_gradients(observation: Observation, call: BackwardCall) -> Iterator[tuple[Ref, Ref, np.ndarray]]:
+    """Yields each gradient that a program's last instruction, a call, gave: the value that it is the gradient of, the
+    value that holds it or is it, and its elements.
+    """
+    called = observation[-1]
+    if isinstance(call, Grad) and isinstance(called.outcome, Returned):
+        for place, (ref, tensor) in enumerate(zip(call.inputs, called.outcome.values, strict=True)):
+            if tensor is not None:
+                yield ref, Ref(len(observation) - 1, place), tensor.value
     if isinstance(call, Backward):
-        for ref, held in observation[-1].gradients.items():
-            if held is not None and ref.at < root.at:
-                yield root.at + 1, f"the gradient of {OPERANDS[ref.at]}", ref, held.value
+        yield from ((ref, ref, held.value) for ref, held in called.gradients.items() if held is not None)
 
 
 def _difference(
