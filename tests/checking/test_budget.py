@@ -76,15 +76,50 @@ def test_a_share_of_seconds_ends_and_without_a_limit_nothing_does():
     assert Budget(Limits(), 1, demands(1)).share(0).spent(10**9, tested=False) is False
 
 
-def test_seconds_that_tests_behind_need_are_kept_for_them():
-    budget = Budget(Limits(deadline=time.monotonic() + 100), 1, demands(600, 6_000, 600, first=20))
-    assert 30 < budget.share(0).first_until - time.monotonic() < 34, "as long as any other to be really tested"
-    assert budget.share(0).until - time.monotonic() < 10
-    budget.used(0, 600, 40)
-    share = budget.share(1)
-    assert 50 < share.until - time.monotonic() < 55, "of 100 seconds, 40 are for the test behind"
+UNEVEN = [Demand(programs, 20, 1 / 11, at) for at in range(3) for programs in (*[30] * 5, 5_000, *[30] * 5)]
+"""Three stages of rules that have the same part of the time, though one of each runs most of the programs."""
+
+
+def completed(seconds: float, each: float, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Returns for each test of `UNEVEN` whether it ran all programs in a run of so many seconds, `each` a program."""
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    budget, found = Budget(Limits(deadline=now + seconds), 1, UNEVEN), []
+    for test, demand in enumerate(UNEVEN):
+        share, ran = budget.share(test), 0
+        while ran < demand.programs and not share.spent(ran, tested=ran >= demand.first):
+            ran, now = ran + 1, now + each
+        found.append(ran == demand.programs)
+        budget.used(test, ran, min(ran, 20) * each)
+    return found
+
+
+def test_seconds_that_later_tests_do_not_need_are_for_the_one_that_runs(monkeypatch: pytest.MonkeyPatch):
+    needed = sum(each.programs for each in UNEVEN) * 0.01
+    assert all(completed(1.6 * needed, 0.01, monkeypatch))
+    scarce = completed(0.5 * needed, 0.01, monkeypatch)
+    assert {5} <= {number for number, whole in enumerate(scarce) if not whole} <= {5, 16, 27}, "small tests are whole"
+
+
+def test_programs_that_later_tests_do_not_run_are_for_the_one_that_runs():
+    budget = Budget(Limits(sum(int(each.programs) for each in UNEVEN)), 1, UNEVEN)
+    for test, demand in enumerate(UNEVEN):
+        assert budget.share(test).programs >= demand.programs
+        budget.used(test, int(demand.programs), 0)
+
+
+def test_seconds_that_tests_behind_need_are_kept_for_them(monkeypatch: pytest.MonkeyPatch):
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    budget = Budget(Limits(deadline=1_100), 1, demands(600, 6_000, 600, first=20))
+    assert 1_030 < budget.share(0).first_until < 1_034, "as long as any other to be really tested"
+    assert budget.share(0).until < 1_010
+    now += 20
+    budget.used(0, 20, 20)
+    assert 1_070 < budget.share(1).until < 1_075, "of 80 seconds, 20 are for the test behind"
+    now += 50
     budget.used(1, 600, 50)
-    assert budget.share(2).until - time.monotonic() > 99
+    assert budget.share(2).until == 1_100
 
 
 def test_a_test_goes_on_until_its_rule_is_really_tested():

@@ -2,9 +2,10 @@
 
 Tests run stage by stage. Each test first gets the programs that its rule needs to count as tested; if there are too few
 for all, earlier stages come first, so that a small budget has a verdict on these. The rest is spread over the stages,
-then over the rules of a stage. A test whose share ends is cut short, and its result says so; a rule that was tested by
-too few programs until then has the verdict "vacuous". A violation found before is still reported, without more
-shrinking.
+then over the rules of a stage. What later tests are not expected to use is for the test that runs, so that a budget
+that suffices for a run cuts nothing. A test whose share ends is cut short, and its result says so; a rule that was
+tested by too few programs until then has the verdict "vacuous". A violation found before is still reported, without
+more shrinking.
 """
 
 from __future__ import annotations
@@ -76,6 +77,9 @@ class _Stage:
 CLIMB = 0.5
 """Largest fraction of the remaining seconds that a stage may use until its rules count as tested."""
 
+PRUDENCE = 1.5
+"""Number of times longer than programs took until now that a program of a later test is expected to take."""
+
 
 class Budget:
     """The remaining budget of one process, if several processes share the limits of a run."""
@@ -86,6 +90,7 @@ class Budget:
         self.left = math.inf if limits.programs is None else limits.programs / processes
         weights = [each.programs if each.weight is None else each.weight for each in demands]
         firsts, stages = [each.first for each in demands], [each.stage for each in demands]
+        programs = [each.programs for each in demands]
         self.weights, self.begins = weights, _beginnings(stages)
         self.rest, self.stage_rest = _suffix_sums(weights), _suffix_sums(weights, stages)
         """For each test, the sum of the weights of this test and all later ones: of the run, and of the test's
@@ -99,6 +104,10 @@ class Budget:
         """Number of first programs that the finished tests requested, and the seconds that these tests took for those
         programs.
         """
+        self.later = [total - each.programs for total, each in zip(_suffix_sums(programs), demands, strict=True)]
+        """For each test, the number of programs that the profile gives to all later tests."""
+        self.ran, self.began = 0, time.monotonic()
+        """Number of programs of the finished tests, and when the first test could start, on the monotonic clock."""
         self._stages: dict[int, _Stage] = {}
 
     def share(self, test: int) -> Share:
@@ -117,7 +126,8 @@ class Budget:
             share = wanted + part * more
         else:  # too few for the first programs of all tests: this stage comes before later ones
             share = min(wanted, first * self.left)
-        return math.floor(min(share, self.left) + 0.5)
+        unused = self.left - self.later[test] / self.processes
+        return math.floor(min(max(share, min(unused, self.demands[test].programs)), self.left) + 0.5)
 
     def _seconds(self, test: int, first: float) -> tuple[float, float]:
         """Returns the deadlines of a test, whose part of the first programs of its stage is `first`."""
@@ -126,6 +136,9 @@ class Budget:
             return math.inf, math.inf
         now = time.monotonic()
         stage = self._stage(test, now, seconds)
+        unused = seconds - self._expected(test, now)
+        if unused > 0:
+            return now + unused, now + unused
         if self._is_late(test, stage, now):
             return now, now
         part = min(1.0, self.weights[test] * self.processes / max(self.stage_rest[test], 1e-9))
@@ -133,6 +146,14 @@ class Budget:
         reserved = later * self.took / self.taken if self.taken else 0.0
         free = min(stage.until - now, seconds - reserved)
         return now + part * max(0.0, free), now + first * max(0.0, stage.first_until - now)
+
+    def _expected(self, test: int, now: float) -> float:
+        """Returns the seconds that the tests after a test are expected to take in this process; infinity before any
+        program ran.
+        """
+        if not self.ran:
+            return math.inf
+        return PRUDENCE * (now - self.began) / self.ran * self.later[test] / self.processes
 
     def _stage(self, test: int, now: float, seconds: float) -> _Stage:
         """Returns the time of a test's stage, which begins with its first test in this process."""
@@ -159,6 +180,7 @@ class Budget:
         test ended.
         """
         self.left = max(0.0, self.left - programs)
+        self.ran += programs
         self.taken += self.demands[test].first
         self.took += seconds
 
