@@ -8,10 +8,10 @@ from pathlib import Path
 
 COUNTED = '''
 from pathlib import Path
-from autograd_conformance.frameworks.pytorch.adapter import Torch
+from examples.tiny_adapter import Tiny
 
-class Counted(Torch):
-    """PyTorch, which notes each op that it applies."""
+class Counted(Tiny):
+    """The example, which notes each op that it applies."""
 
     name = "counted"
     marker = "{marker}"

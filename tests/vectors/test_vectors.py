@@ -112,7 +112,12 @@ def test_the_right_framework_is_right_by_arithmetic_and_by_the_judge(
 
 
 @pytest.mark.parametrize(
-    "mutant", ["mutants/adds-twice", "mutants/never-frees", "mutants/hook-called-twice", "mutants/steps-twice"]
+    "mutant",
+    [
+        "mutants/adds-twice",
+        "mutants/hook-called-twice",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("mutants/never-frees", "mutants/steps-twice")),
+    ],
 )
 def test_a_fault_is_found_by_arithmetic_and_by_the_judge(mutant: str, vectors: Path, tmp_path: Path):
     target = InProcess(MUTANTS[mutant]("cpu"))

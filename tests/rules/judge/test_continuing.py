@@ -201,7 +201,7 @@ class RefusesMatrices(Mutant):
             {"limits": Limits(any_value=True)},
             marks=pytest.mark.slow,
         ),  # PyTorch's fused steps ignore the layout
-        (NeverFrees, (*NEVER_FREED, "errors/recovers"), {}),
+        pytest.param(NeverFrees, (*NEVER_FREED, "errors/recovers"), {}, marks=pytest.mark.slow),
         (RefusesMatrices, ("errors/legal-returns",), {"conditions": (Message("not implemented"),)}),
     ],
 )
