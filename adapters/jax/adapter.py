@@ -22,6 +22,7 @@ from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import COARSE, usual
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
@@ -37,6 +38,15 @@ CACHE_OPTIONS = {
 takes most of a run. Documented at https://docs.jax.dev/en/latest/persistent_compilation_cache.html. If the environment
 variable `JAX_COMPILATION_CACHE_DIR` names a folder, the adapter changes none of JAX's options.
 """
+
+
+REFUSALS = (
+    " does not accept dtype ",
+    "input must be float32 or float64, got ",
+    " is not supported, see docstring for supported types",
+    "Unsupported dtype ",
+)
+"""The most stable part of the messages with which JAX refuses a dtype; the name of the dtype is in the message, too."""
 
 
 class Jax(Functional):
@@ -55,7 +65,7 @@ class Jax(Functional):
     automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
     limits = LIMITS
-    dtypes = ("float64", "float32")
+    dtypes: tuple[str, ...] = ("float64", "float32", "bfloat16", "float16")
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
 
     def __init__(self, device: str = "cpu") -> None:
@@ -122,6 +132,8 @@ class Jax(Functional):
     def classify(self, error: BaseException) -> Kind:
         """Returns the kind of an error by its type and message."""
         text = str(error)
+        if any(part in text for part in REFUSALS) and any(dtype in text for dtype in COARSE):
+            return Kind.NO_KERNEL
         if isinstance(error, NotImplementedError):
             return Kind.NOT_IMPLEMENTED
         if isinstance(error, ValueError) and text.startswith("unexpected JAX type (e.g. shape/dtype) for argument"):
@@ -135,6 +147,8 @@ class JaxJit(Jax):
     """
 
     name = "jax-jit"
+    dtypes = usual(Jax.dtypes)
+    """The usual ones: in few digits, XLA leaves out roundings between the ops that it fuses."""
     dialect = dialect(
         "jax.jit(lambda values, cotangents: jax.vjp({function}, *values)[1](cotangents))(({inputs},), {cotangent})"
     )

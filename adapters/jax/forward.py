@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import usual
 
 
 def by_jvp(function: Callable, inputs: tuple, cotangents: tuple) -> tuple:
@@ -36,6 +37,8 @@ class JaxJvp(Jax):
     """
 
     name = "jax-jvp"
+    dtypes = usual(Jax.dtypes)
+    """The usual ones: the products with the cotangents are the adapter's, and would round in few digits."""
     capabilities = Jax.capabilities - {Capability.CREATE_GRAPH, Capability.COTANGENT_CHECK}
     """First order only: a third derivative of n elements would take n³ calls. `jax.jvp` gets no cotangents."""
     dialect = replace(

@@ -98,3 +98,24 @@ def test_what_is_compiled_is_kept_from_one_run_to_the_next(tmp_path: Path):
         assert (done.stdout, done.stderr) == ("", "")
         assert (tmp_path / folder).is_dir()
     assert [*(tmp_path / "caches").rglob("jit_sin*")]
+
+
+@pytest.mark.parametrize("short", ["bf16", "f16"])
+def test_few_digits_are_judged_by_their_own_bounds(short: str):
+    target, call = TARGETS["jax"], "grad c wrt a materialize=True"
+    program = program_of(f"a = leaf {short} [2, 0.25]; b = sin a; c = logsumexp b dim=(0,) keepdim=False; d = {call}")
+    observation = target.observe(program)
+    assert first_violation(program, observation, target) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in observation)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("RFFT input must be float32 or float64, got bfloat16", Kind.NO_KERNEL),
+        ("x.dtype=float16 is not supported, see docstring for supported types.", Kind.NO_KERNEL),
+        ("x.dtype=float32 is not supported, see docstring for supported types.", Kind.UNKNOWN),
+    ],
+)
+def test_a_refusal_of_a_dtype_of_few_digits_alone_is_a_missing_kernel(message: str, kind: Kind):
+    assert Jax().classify(ValueError(message)) is kind

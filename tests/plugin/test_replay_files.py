@@ -68,6 +68,14 @@ def test_an_error_of_which_nobody_can_tell_whose_it_is_is_not_called_fixed(tmp_p
     assert (replayed.reason or "").startswith(said)
 
 
+def test_an_op_that_the_framework_has_not_for_a_dtype_is_not_called_fixed(tmp_path: Path):
+    path = tmp_path / "missing.json"
+    path.write_text(json.dumps(codec.to_json(parse("a = leaf bf16 [1, 2]; b = rfft a", VOCABULARY))))
+    replayed = replay(path, InProcess(Torch()))
+    assert replayed.verdict == "cannot run"
+    assert (replayed.reason or "").startswith(f"{path}: line 2: torch lacks a kernel: RuntimeError: Unsupported dtype")
+
+
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

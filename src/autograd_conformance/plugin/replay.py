@@ -27,7 +27,7 @@ from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.parser import LONG
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.observations import Observation, undecided_error
+from autograd_conformance.programs.observations import Observation, Raised, lacks_kernel, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR, Exit
@@ -243,10 +243,14 @@ def _alone(
 
 
 def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
-    """Returns the result "cannot run" for a program that shows no violation but cannot be judged: an error may be the
-    framework's or the adapter's, or an op is not smooth at its operands, where frameworks differ by convention. None if
-    it was judged.
+    """Returns the result "cannot run" for a program that shows no violation but cannot be judged: the framework has no
+    kernel for a dtype or device, an error may be the framework's or the adapter's, or an op is not smooth at its
+    operands, where frameworks differ by convention. None if it was judged.
     """
+    for number, step in enumerate(observation, 1):
+        if lacks_kernel(step) and isinstance(step.outcome, Raised):
+            lacking = f"line {number}: {target.name} lacks a kernel: {step.outcome.type}: {step.outcome.message}"
+            return Replayed("cannot run", lacking)
     error = undecided_error(*observation)
     if error is not None:
         return Replayed(
