@@ -43,7 +43,7 @@ variable `JAX_COMPILATION_CACHE_DIR` names a folder, the adapter changes none of
 REFUSALS = (
     " does not accept dtype ",
     "input must be float32 or float64, got ",
-    " is not supported, see docstring for supported types",
+    " is not supported",
     "Unsupported dtype ",
 )
 """The most stable part of the messages with which JAX refuses a dtype; the name of the dtype is in the message, too."""
