@@ -27,7 +27,7 @@ from tests.ops.test_ops import (
     describe,
     draws,
     fitted,
-    run_reference,
+    reference_of,
     sampled,
     spelled,
 )
@@ -57,7 +57,7 @@ def test_torch_and_the_reference_agree(row):
         for dtype in dtypes:
             label = describe(row, attrs, shapes, dtype)
             operands = fitted(row, shapes, dtype, seed=at)
-            (value,), (cotangent,), gradients = run_reference(row, attrs, operands, seed=at)
+            (value,), (cotangent,), gradients = reference_of(row, attrs, seed=at)(operands)
             assert value.shape == shapes[0], f"{label}: the new value has the shape {value.shape}"
             leaves, target = written(row, attrs, operands)
             assert target.requires_grad
@@ -78,7 +78,7 @@ def test_a_target_that_did_not_require_grad_does_when_its_source_does(row):
         leaves, target = written(row, attrs, operands, needed=(i,))
         assert target.requires_grad
         ones = np.ones(shapes[0])
-        _, _, gradients = run_reference(row, attrs, operands, seed=0)
+        _, _, gradients = reference_of(row, attrs, seed=0)(operands)
         expected = vjp_of(row.name, attrs, shapes)(*operands, ones)
         (found,) = torch.autograd.grad(target, [leaves[i]], torch.tensor(ones))
         assert len(gradients) == len(expected)
@@ -89,7 +89,7 @@ def test_a_target_that_did_not_require_grad_does_when_its_source_does(row):
 def test_writes_are_staged_like_ops(row):
     shapes, attrs = next(cases(row))
     operands = fitted(row, shapes, "float64", seed=0)
-    (expected,), (cotangent,), gradients = run_reference(row, attrs, operands, seed=0)
+    (expected,), (cotangent,), gradients = reference_of(row, attrs, seed=0)(operands)
     assert_close(np.asarray(forward_of(row.name, attrs, shapes)(*operands)[0]), expected, 1e-12, row.name)
     for found, wanted in zip(vjp_of(row.name, attrs, shapes)(*operands, cotangent), gradients, strict=True):
         assert_close(np.asarray(found), wanted, 1e-10, row.name)

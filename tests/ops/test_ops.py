@@ -97,17 +97,17 @@ def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | 
     return leaves, tupled(code(op, attrs, len(leaves))(*leaves))
 
 
-def run_reference(op: Op, attrs: Attrs, operands: Arrays, seed: int) -> tuple[Arrays, Arrays, Arrays]:
-    """Results, cotangents drawn for them, and the resulting gradients."""
+def reference_of(op: Op, attrs: Attrs, seed: int) -> Callable[[Arrays], tuple[Arrays, Arrays, Arrays]]:
+    """The function from operands to results, cotangents drawn for them, and the resulting gradients: compiled once."""
 
+    @jax.jit
     def both(*xs):
         out, pull = jax.vjp(lambda *ys: tupled(op.reference(J, *ys, **dict(attrs))), *xs)
         rng = np.random.default_rng(seed)
         cotangents = tuple(draws(rng, y.shape) for y in out)
         return out, cotangents, pull(cotangents)
 
-    exact = [x.astype("float64") for x in operands]
-    return jax.tree.map(np.asarray, jax.jit(both)(*exact))
+    return lambda operands: jax.tree.map(np.asarray, both(*(x.astype("float64") for x in operands)))
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray, relative: float, label: str) -> None:
@@ -126,10 +126,11 @@ def describe(op: Op, attrs: Attrs, shapes: tuple[Shape, ...], dtype: str) -> str
 def test_torch_and_the_reference_agree(row):
     for at, (shapes, attrs) in enumerate(sampled(row)):
         dtypes = ("float64", "float32") if at == 0 else (("float32", "float64")[at % 2],)
+        reference = reference_of(row, attrs, seed=at)
         for dtype in dtypes:
             label = describe(row, attrs, shapes, dtype)
             operands = fitted(row, shapes, dtype, seed=at)
-            expected, cotangents, gradients = run_reference(row, attrs, operands, seed=at)
+            expected, cotangents, gradients = reference(operands)
             leaves, results = run_torch(row, attrs, operands)
             assert len(results) == len(expected), f"{label}: {len(results)} results, expected {len(expected)}"
             for result, value in zip(results, expected, strict=True):

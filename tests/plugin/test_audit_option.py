@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from autograd_conformance.package.places import ROOT
 
 COUNTED = '''
 from pathlib import Path
@@ -28,7 +31,8 @@ def _applied(folder: Path, *options: str) -> int:
     (folder / "applied.txt").write_text("")
     command = [sys.executable, "-m", "autograd_conformance.cli", "--framework=counted:Counted", "-n", "0"]
     command += ["--hypothesis-seed=1", "-k", "test_op[sin]", *options]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300, env=found)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return len((folder / "applied.txt").read_text().splitlines())
 

@@ -57,3 +57,12 @@ def test_no_rule_is_asked_of_it_that_is_about_what_leaves_hold():
 def test_no_write_is_differentiated_on_it():
     with pytest.raises(NotApplicable, match="needs exp_, not claimed"):
         test_higher_ops.test_write_samples(Check(TARGET), FrameworkUnderTest(Settings("torch-func")), "exp_")
+
+
+@pytest.mark.parametrize("short", ["bf16", "f16"])
+def test_few_digits_are_judged_by_their_own_bounds(short: str):
+    call = f"grad c wrt a with {short} [3, 5] materialize=True"
+    text = f"a = leaf {short} [2, 0.25]; b = sin a; c = multiply b a; d = {call}"
+    observation = TARGET.observe(program_of(text))
+    assert first_violation(program_of(text), observation, TARGET) is None
+    assert all(isinstance(seen.outcome, Returned) for seen in observation)

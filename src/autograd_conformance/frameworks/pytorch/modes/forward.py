@@ -19,6 +19,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.dtypes import usual
 from autograd_conformance.programs.observations import Kind
 
 # The functions below are printed in the scripts of failures. They need nothing but PyTorch.
@@ -104,6 +105,7 @@ class TorchJvp(TorchFunc):
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
+        self.dtypes = usual(self.dtypes)  # the products with the cotangents are the adapter's
         dialect = self.dialect
         assert dialect is not None
         self.dialect = replace(

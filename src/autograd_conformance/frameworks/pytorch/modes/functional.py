@@ -11,7 +11,6 @@ import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import usual
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
@@ -36,7 +35,7 @@ class TorchFunc(Functional):
 
     def __init__(self, device: str = "cpu") -> None:
         self.eager = TorchEager(device)
-        self.dtypes = usual(self.eager.dtypes)
+        self.dtypes = self.eager.dtypes
         self.dialect = replace(
             self.eager.dialect,
             differentiable="",  # each call names the values to differentiate
@@ -47,7 +46,7 @@ class TorchFunc(Functional):
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
         """Returns a tensor with the array's dtype; transforms need no `requires_grad`."""
-        return torch.tensor(data, device=self.eager.device)
+        return self.eager.tensor(data)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
         """Returns all results of an op."""
@@ -69,7 +68,7 @@ class TorchFunc(Functional):
         copies = [c.copy() for c in cotangents]
         _, pull = torch.func.vjp(function, *values)
         try:
-            return pull(tuple(torch.from_numpy(c).to(self.eager.device) for c in copies))
+            return pull(tuple(_shared(c).to(self.eager.device) for c in copies))
         finally:
             for array, copy in zip(cotangents, copies, strict=True):
                 array[...] = copy
@@ -93,3 +92,10 @@ class TorchFunc(Functional):
     def classify(self, error: BaseException) -> Kind:
         """Classify an error by its message."""
         return self.eager.classify(error)
+
+
+def _shared(array: np.ndarray) -> torch.Tensor:
+    """Returns a tensor that shares an array's memory."""
+    if array.dtype.kind == "V":  # bfloat16, of which PyTorch reads no array
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
