@@ -31,6 +31,7 @@ from evaluation.mutants import (
     memory,
     modes,
     optimizers,
+    precision,
     process_state,
     random_ops,
     recurrent,
@@ -53,7 +54,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
     recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, region_modes,
-    default_dtype, few_digits, forward, saved, custom, around,
+    default_dtype, few_digits, precision, forward, saved, custom, around,
 )  # fmt: skip
 
 
