@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice, product
 from typing import Any
 
@@ -26,6 +26,8 @@ from autograd_conformance.reference.staging.namespace import J
 from autograd_conformance.strategies.building.tensors import LARGE
 
 SAMPLES = 3
+UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Options of XLA for what runs once or twice: compiling takes most of the time."""
 FORWARD = {"float32": 2e-4, "float64": 1e-10}
 BACKWARD = {"float32": 5e-4, "float64": 1e-9}
 INEXACT = {"hardsigmoid": 1e-7}
@@ -100,7 +102,7 @@ def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | 
 def reference_of(op: Op, attrs: Attrs, seed: int) -> Callable[[Arrays], tuple[Arrays, Arrays, Arrays]]:
     """The function from operands to results, cotangents drawn for them, and the resulting gradients: compiled once."""
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=UNOPTIMIZED)
     def both(*xs):
         out, pull = jax.vjp(lambda *ys: tupled(op.reference(J, *ys, **dict(attrs))), *xs)
         rng = np.random.default_rng(seed)
