@@ -19,7 +19,7 @@ def test_an_exception_that_ends_pytest_with_0_is_the_adapters_error_while_a_run_
     def ends(config: Any) -> None:
         raise error
 
-    interrupts.watch()
+    interrupts.watch()  # forgets the signals that other tests sent to this process
     monkeypatch.setattr(configuration, "_as_controller", ends)
     monkeypatch.setattr(configuration, "runs_suites", lambda config: True)
     option = SimpleNamespace(help=False, framework="some.module:Adapter")

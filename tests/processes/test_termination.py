@@ -65,11 +65,15 @@ CONFTEST = """
 from autograd_conformance.processes.termination import Termination
 
 def pytest_configure(config):
-    config.ending = Termination(controls=True)
-    config.ending.over = "the time was over"
+    global ending
+    ending = Termination(controls=True)
+    ending.over = "the time was over"
+
+def pytest_keyboard_interrupt(excinfo):
+    ending.acknowledge()  # else the signal comes again while pytest ends
 
 def pytest_unconfigure(config):
-    config.ending.restore()
+    ending.restore()
 """
 
 

@@ -21,11 +21,14 @@ class _Watch:
 
 
 def watch() -> None:
-    """Record signals from now on. Without this call, every `KeyboardInterrupt` counts as the user's."""
+    """Record signals from now on and forget those before. Without this call, every `KeyboardInterrupt` counts as the
+    user's.
+    """
     if _Watch.writing < 0:
         _Watch.reading, _Watch.writing = os.pipe()
         os.set_blocking(_Watch.reading, False)
         os.set_blocking(_Watch.writing, False)
+    _recorded()
     try:
         signal.set_wakeup_fd(_Watch.writing, warn_on_full_buffer=False)
     except ValueError:  # not in the main thread, where signals arrive
@@ -40,10 +43,15 @@ def is_users(error: BaseException) -> bool:
         return False
     if _Watch.writing < 0 or not _is_watching():
         return isinstance(error, KeyboardInterrupt)
+    return not STOPPING.isdisjoint(_recorded())
+
+
+def _recorded() -> bytes:
+    """Numbers of the signals that were recorded since the last call."""
     try:
-        return not STOPPING.isdisjoint(os.read(_Watch.reading, 1 << 16))
+        return os.read(_Watch.reading, 1 << 16)
     except BlockingIOError:
-        return False
+        return b""
 
 
 def _is_watching() -> bool:
