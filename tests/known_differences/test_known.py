@@ -48,7 +48,7 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-checkpoint-reentrant",
         "torch-compile-eager",
         "torch-checkpoint-selective",
-        "torch-compile-aot_eager",
+        pytest.param("torch-compile-aot_eager", marks=pytest.mark.slow),
         "torch-func",
         "torch-functionalize",
         "torch-jvp",
@@ -64,7 +64,7 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-dispatch-mode",
         "torch-subclass",
         "torch-custom",
-        "torch-compile-eager-custom",
+        pytest.param("torch-compile-eager-custom", marks=pytest.mark.slow),
         "torch-export",
     ],
 )

@@ -127,6 +127,7 @@ def test_the_page_of_functions_is_written_and_names_none_in_vain() -> None:
     assert without == {*pytorch.NOTES.reasons}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["jax", "mlx"])
 def test_the_page_of_functions_of_another_framework_is_up_to_date(name: str) -> None:
     page = functions.PAGES[name]

@@ -94,8 +94,10 @@ def written(path: Path, program: str) -> Path:
     ("name", "said"),
     [
         ("torhc", "unknown framework 'torhc'. There are: autograd, autograd-jvp, chainer, dezero, jax, "),
-        ("no.such.module:Adapter", "there is no module 'no'"),
-        ("examples.tiny_adapter:Huge", "module examples.tiny_adapter has no 'Huge'"),
+        pytest.param("no.such.module:Adapter", "there is no module 'no'", marks=pytest.mark.slow),
+        pytest.param(
+            "examples.tiny_adapter:Huge", "module examples.tiny_adapter has no 'Huge'", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_framework_that_is_not_there(name, said, tmp_path):
@@ -110,8 +112,8 @@ def test_a_framework_that_is_not_there(name, said, tmp_path):
     ("name", "said"),
     [
         ("Incomplete", "the adapter lacks backward, classify"),
-        ("CreatesNowhere", "lacks a claim of CREATES_IN_LEAVES or"),
-        ("Leafless", "leaf() raised NotImplementedError: to be"),
+        pytest.param("CreatesNowhere", "lacks a claim of CREATES_IN_LEAVES or", marks=pytest.mark.slow),
+        pytest.param("Leafless", "leaf() raised NotImplementedError: to be", marks=pytest.mark.slow),
     ],
 )
 def test_an_adapter_error_is_no_verdict(name, said, tmp_path):

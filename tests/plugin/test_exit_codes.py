@@ -54,6 +54,7 @@ WITH_WORKERS = pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=
 # --- what is a selection ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_functions_of_the_suites_are_those_that_pytest_collects() -> None:
     # A new process, because a profile with more examples defines further functions as it imports the suites.
     script = "from tests.checking.subsets import collected; print(*collected(), sep='\\n')"
@@ -115,6 +116,7 @@ def test_a_selection_none_of_which_applies_has_no_verdict(workers, tmp_path: Pat
     assert {result.verdict for result in seen.report.results} == {"not applicable"}
 
 
+@pytest.mark.slow
 def test_a_test_that_is_expected_to_fail_fails(tmp_path: Path):
     seen = with_plugin(tmp_path, MARKS.format(mark="xfail"), SINE, "-n", "0", framework=f"{WRONG}:WrongSine")
     assert seen.code == 1, seen.output

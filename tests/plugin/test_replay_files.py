@@ -124,6 +124,7 @@ def test_a_replay_file_says_what_it_is_about_and_a_test_does_in_junit_xml(tmp_pa
     }
 
 
+@pytest.mark.slow
 def test_a_folder_of_programs_is_replayed_with_a_line_for_each(tmp_path: Path):
     folder = tmp_path / "programs"
     folder.mkdir()
@@ -188,6 +189,7 @@ def test_numbers_without_a_dtype_have_one_that_the_framework_has(tmp_path: Path)
     assert program == parse("a = leaf f32 [1, 2]; b = sin a; backward b with f32 [1, 1]", VOCABULARY)
 
 
+@pytest.mark.slow
 def test_a_dtype_that_is_written_stays_and_the_error_says_how_to_write_another(tmp_path: Path):
     seen = run(tmp_path, "--program=a = leaf f64 [1, 2]; b = sin a", framework=f"{__name__}:Single")
     assert seen.code == 4 and "lacks float64; write f32 for float32, as in a = leaf f32 [1, 2]" in seen.output

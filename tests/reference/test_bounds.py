@@ -34,7 +34,7 @@ INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
 TORCH = Torch()
 
 some = settings(
-    max_examples=40, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
+    max_examples=20, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 

@@ -66,7 +66,9 @@ def test_pytorch_shows_each_capability_in_its_smallest_program(capability: Capab
     assert missing_capability(Torch(), capability) is None
 
 
-@pytest.mark.parametrize("lacking", ["sum", "multiply", "negative", "mul_scalar_"])
+@pytest.mark.parametrize(
+    "lacking", ["sum", "mul_scalar_", *(pytest.param(op, marks=pytest.mark.slow) for op in ("multiply", "negative"))]
+)
 def test_a_capability_is_shown_without_the_usual_op(lacking: str, monkeypatch: pytest.MonkeyPatch):
     """No capability depends on one op; what a framework shows by refusing is not shown by a refusal of the op."""
     adapter, right = TorchLike("torch"), TorchLike("torch").capabilities
