@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import corners, elements, tails, uses
+from autograd_conformance.checking.audit import cancellation, corners, elements, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import RuleViolated
@@ -146,3 +146,11 @@ def test_elements(check, prepared, op):
         check(program)
         if is_costly:  # the first number is NaN, on which kernels differ most
             break
+
+
+@rule("gradients/cancellation")
+@pytest.mark.parametrize("op", cancellation.functions())
+def test_cancellation(check, prepared, op):
+    dtypes, is_costly = prepared.drawable, prepared.target.programs_each > 0
+    works = op not in prepared.faulty_ops
+    check_all(check, cancellation.programs(op, dtypes[:1] if is_costly else dtypes) if works else ())

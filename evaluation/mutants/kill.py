@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.audit import elements, tails
+from autograd_conformance.checking.audit import cancellation, elements, tails
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
@@ -72,8 +72,12 @@ class Kill:
         return render(self.program)
 
 
-SMALL = {"gradients/tails": lambda: tails.FUNCTIONS, "gradients/elements": elements.functions}
-"""For each rule that few ops are tested by, these ops."""
+SMALL = {
+    "gradients/tails": lambda: tails.FUNCTIONS,
+    "gradients/elements": elements.functions,
+    "gradients/cancellation": cancellation.functions,
+}
+"""For each rule that some ops are tested by, these ops."""
 
 
 @dataclass

@@ -126,6 +126,36 @@ class ClipsInFewerDigits(Brief):
                 leaf.grad.data.copy_(coarser(leaf.grad, 2))
 
 
+class VarianceByDifference(Mutant):
+    """The variance is the mean of the squares less the square of the mean."""
+
+    killed_by = ("gradients/cancellation",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op != "var":
+            return super().apply(op, operands, attrs)
+        (x,), given = operands, dict(attrs)
+        over = {"dim": given["dim"], "keepdim": given["keepdim"]}
+        mean = x.mean(**over)
+        variance = (x * x).mean(**over) - mean * mean
+        counted = x.numel() // max(1, mean.numel())
+        return [variance * (counted / (counted - given["correction"]))]
+
+
+class CovarianceByDifference(Mutant):
+    """The covariance is the mean of the products less the product of the means."""
+
+    killed_by = ("gradients/cancellation",)
+
+    def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
+        if op != "cov":
+            return super().apply(op, operands, attrs)
+        rows = operands[0].reshape(-1, operands[0].shape[-1])
+        mean, counted = rows.mean(1), rows.shape[1]
+        found = (rows @ rows.T / counted - torch.outer(mean, mean)) * (counted / (counted - dict(attrs)["correction"]))
+        return [found.reshape(()) if operands[0].ndim == 1 else found]
+
+
 class StateInFloat16(Mutant):
     """An optimizer keeps the state of float32 and float64 leaves in float16."""
 

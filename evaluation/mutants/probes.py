@@ -17,7 +17,7 @@ from hypothesis import errors, settings
 from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
-from autograd_conformance.checking.audit import corners, elements, failures, optimizer_steps, tails, uses
+from autograd_conformance.checking.audit import cancellation, corners, elements, failures, optimizer_steps, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.adapter import Target
@@ -137,6 +137,8 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
         yield _fixed("gradients/tails", f"tails[{op}]", partial(_tails, op))
     if op in elements.functions():
         yield _fixed("gradients/elements", f"elements[{op}]", partial(_elements, op))
+    if op in cancellation.functions():
+        yield _fixed("gradients/cancellation", f"cancellation[{op}]", partial(_cancelling, op))
     seeds = 1 if examples < 500 else 4
     yield _fixed("higher/op", f"twice_samples[{op}]", partial(_curvatures, op, 2, seeds))
     third = not audit.is_long(op) and (seeds > 1 or crc32(op.encode()) % SAMPLED == 0)
@@ -190,6 +192,10 @@ def _tails(op: str, target: Target) -> Iterator[Program]:
 
 def _elements(op: str, target: Target) -> Iterator[Program]:
     return elements.programs(op, alphabet.current().dtypes, alphabet.current())
+
+
+def _cancelling(op: str, target: Target) -> Iterator[Program]:
+    return cancellation.programs(op, alphabet.current().dtypes)
 
 
 def _pairs(name: str, most: int, target: Target) -> Iterator[Program]:

@@ -189,6 +189,7 @@ _RULES = (
     _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.DIGITS),
     _should(slugs.GRADIENTS_DIGITS, "In a dtype of few digits, the result and the gradients of a single op SHOULD have half of the digits that a computation in float32 has if it rounds once.", ACCURACY, of=(FEW_DIGITS,), compares=Compares.VALUES),
     _should(slugs.GRADIENTS_ELEMENTS, "An elementwise op SHOULD give equal elements equal results and gradients at any position, even where an element is NaN or infinite.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.PLACES),
+    _should(slugs.GRADIENTS_CANCELLATION, "Where the numbers of an operand are close together and far from zero, the result and the gradients of a single op SHOULD have the digits of a formula that subtracts the mean first.", ACCURACY, of=(SEVERAL_ELEMENTS,), compares=Compares.VALUES),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),
     _must(slugs.ACCUMULATION_ADDS, "A backward call MUST add to the gradient that a leaf holds, never replace it.", BACKWARD, CONTROLS, SECOND_TIME, needs=(Capability.ACCUMULATES,)),

@@ -50,7 +50,7 @@ framework's gradient and the reference's.
 
 CLEAR = 0.01
 """JAX's gradient confirms the reference's if the two differ by at most this fraction of the bound on rounding errors
-within which the framework's gradient had to be."""
+within which the framework's gradient had to be, or of the largest error of the framework's gradient."""
 
 
 def votes(case: Case) -> Votes | None:
@@ -87,7 +87,7 @@ def votes(case: Case) -> Votes | None:
     if authority is not None and not np.isfinite(authority).all():
         authority = None  # not a number: neither confirms nor contradicts
     bound = np.zeros(()) if violation.bound is None else violation.bound
-    confirmed = authority is None or _agrees(authority, want, bound)
+    confirmed = authority is None or _agrees(authority, want, np.maximum(bound, _largest(got - want)))
     if differences is None and confirmed:
         return None
     framework, jax = shown_distinct(got, want if authority is None else authority)
@@ -223,11 +223,16 @@ def _made(observation: Observation, ref: Ref) -> Tensor | None:
     return outcome.values[ref.output] or next(filter(None, later), None)
 
 
-def _agrees(authority: np.ndarray, want: np.ndarray, bound: np.ndarray) -> bool:
+def _agrees(authority: np.ndarray, want: np.ndarray, error: np.ndarray) -> bool:
     """Whether JAX over the whole program confirms the reference. The tolerance allows two ways of computing the same
-    value to round differently, and is far below the bound of the comparison.
+    value to round differently, and is far below the framework's error.
     """
-    return bool((np.abs(authority - want) <= np.maximum(1e-9 * np.abs(want) + 1e-12, CLEAR * bound)).all())
+    return bool((np.abs(authority - want) <= np.maximum(1e-9 * np.abs(want) + 1e-12, CLEAR * error)).all())
+
+
+def _largest(errors: np.ndarray) -> float:
+    """Returns the size of the largest finite error, 0 if there is none."""
+    return float(np.max(np.abs(errors), initial=0.0, where=np.isfinite(errors)))
 
 
 def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.ndarray | None) -> str:

@@ -54,6 +54,7 @@ from autograd_conformance.rules.judge.checks import (
     unchanged,
     values,
 )
+from autograd_conformance.rules.judge.checks.cancellation import judge_cancellation
 from autograd_conformance.rules.judge.checks.contributions import op_of_call
 from autograd_conformance.rules.judge.checks.digits import judge_digits
 from autograd_conformance.rules.judge.checks.elements import judge_elements
@@ -121,7 +122,7 @@ def judge(
         judged = traced.at
         break
     violation = violation or judge_tail(judging, observation) or judge_elements(judging, observation)
-    violation = violation or judge_digits(judging, observation)
+    violation = judge_cancellation(judging, violation or judge_digits(judging, observation))
     waived = violation is not None and judging.waive(violation)
     return Judgement(
         None if violation is None or waived else violation.in_regions(regions_run),

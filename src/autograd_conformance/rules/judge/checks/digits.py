@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograd_conformance.ops.catalogue import LONG
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import COARSE, DTYPES
 from autograd_conformance.programs.language import Apply, BackwardCall, Grad, Leaf, Literal, Program, Ref
@@ -19,6 +17,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import Bound, forward_bound, gradient_bound
 from autograd_conformance.rules.judge.checks.elements import is_elementwise, observed_gradients
+from autograd_conformance.rules.judge.checks.lone_ops import is_lone_op
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, RightGradient
 from autograd_conformance.rules.violations.observed import OtherGradient, OtherValue
@@ -35,7 +34,7 @@ def judge_digits(judging: Judging, observation: Observation) -> Violation | None
     """Judges a program that is one op on distinct leaves of one dtype of few digits, and a call, and nothing else.
     Returns the violation if a result or a gradient has lost more than half of its digits.
     """
-    if not _is_lone_op(judging.program) or judging.dtype not in COARSE or not judging.applies(RULE):
+    if not is_lone_op(judging.program) or judging.dtype not in COARSE or not judging.applies(RULE):
         return None
     program = _widened(judging.program)
     reference = Reference(program, judging.reference.traits)
@@ -47,17 +46,6 @@ def judge_digits(judging: Judging, observation: Observation) -> Violation | None
         if allowed is not None:
             return replace(violation, got=got, want=bound.exact, bound=allowed)
     return None
-
-
-def _is_lone_op(program: Program) -> bool:
-    """Whether a program is one op on distinct leaves of one dtype, and a call on its results."""
-    *leaves, step, call = program.instructions if len(program) > 2 else (None,) * 3
-    if not isinstance(step, Apply) or step.op not in OPS or not isinstance(call, BackwardCall):
-        return False
-    if OPS[step.op].family in LONG or OPS[step.op].dtype is not None or {ref.at for ref in call.roots} != {len(leaves)}:
-        return False
-    dtypes = {leaf.value.dtype if isinstance(leaf, Leaf) else None for leaf in leaves}
-    return len(dtypes) == 1 and step.args == tuple(Ref(at) for at in range(len(leaves)))
 
 
 def _widened(program: Program) -> Program:
