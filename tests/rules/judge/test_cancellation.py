@@ -37,6 +37,13 @@ def test_what_is_right_puts_the_rule_to_the_test():
     assert judgement.violation is None and RULE in judgement.exercised
 
 
+def test_what_is_adopted_does_not_put_it_to_the_test():
+    """In a program with functional calls, numbers that are larger than those that are drawn are taken as they are."""
+    text = NORM.replace("backward b with", "c = grad b wrt a with") + " materialize=True"
+    judgement = judged(text)
+    assert judgement.violation is None and RULE not in judgement.exercised
+
+
 def test_a_variance_by_difference_is_told_under_this_rule():
     violation = judged(VARIANCE, InProcess(MUTANTS["mutants/variance-by-difference"]("cpu"))).violation
     assert violation is not None and violation.rule == RULE

@@ -34,7 +34,7 @@ def judge_cancellation(judging: Judging, violation: Violation | None) -> Violati
     if judging.dtype in COARSE or not may_cancel(judging.program) or not judging.applies(RULE):
         return violation
     if violation is None:
-        if not judging.unspecified:
+        if not judging.unspecified and not judging.adopted:
             judging.exercise((RULE,))
         return None
     if violation.rule not in OF_VALUES or violation.got is None or not np.isfinite(violation.got).all():
