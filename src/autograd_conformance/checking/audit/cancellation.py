@@ -11,8 +11,10 @@ from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.rows.row import Op
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.dtypes import COARSE
-from autograd_conformance.programs.language import Apply, BackwardCall, Instruction, Leaf, Literal, Program
+from autograd_conformance.programs.language import Apply, BackwardCall, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.domains import is_smooth
+from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.rules.judge.checks.cancellation import may_cancel
 from autograd_conformance.rules.judge.checks.elements import ELEMENTWISE
 from autograd_conformance.rules.judge.checks.lone_ops import is_lone_op
@@ -77,7 +79,7 @@ def _moved(program: Program, centre: float, behind: bool) -> Program:
         if not isinstance(leaf, Leaf):
             return leaf
         around = _around(leaf.value, centre)
-        return replace(leaf, value=around) if row.domain(place).is_smooth(_array(around)) else leaf
+        return replace(leaf, value=around) if row.domain(place).is_smooth(array(around)) else leaf
 
     cotangents = tuple(given and _around(given, centre) for given in call.cotangents)
     operands = (operand(leaf, place) for place, leaf in enumerate(leaves))
@@ -89,14 +91,6 @@ def _around(literal: Literal, centre: float) -> Literal:
     return replace(literal, data=tuple(numbers.tolist())) if len(literal.data) > 1 else literal
 
 
-def _array(literal: Literal) -> np.ndarray:
-    return np.asarray(literal.data).reshape(literal.shape)
-
-
 def _is_smooth(program: Program) -> bool:
     *leaves, apply, _ = program.instructions
-    assert isinstance(apply, Apply)
-    row = OPS[apply.op]
-    values = [_array(leaf.value) for leaf in leaves if isinstance(leaf, Leaf)]
-    inside = all(row.domain(place).is_smooth(value) for place, value in enumerate(values))
-    return inside and (row.apart is None or bool(row.apart(*values)))
+    return is_smooth(apply, {Ref(at): array(leaf.value) for at, leaf in enumerate(leaves) if isinstance(leaf, Leaf)})
