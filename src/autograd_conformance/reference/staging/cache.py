@@ -24,8 +24,9 @@ from pathlib import Path
 
 from autograd_conformance.package.places import PACKAGE, ROOT
 from autograd_conformance.programs.own_numpy import np, rebound
-from autograd_conformance.reference.staging.numpy_source import Loaded, Source
+from autograd_conformance.reference.staging.numpy_source import Compiled, Loaded, Source
 from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
+from autograd_conformance.reference.staging.traced import Traced
 
 BATCH = 64
 """Number of new staged functions after which they are written to disk."""
@@ -66,6 +67,7 @@ class Store:
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
+        self.traced = Traced()
         self.secret = secret if secret is not None else _secret()
         """The key that signs rows; if it is None, nothing is read or written."""
         self.fresh: dict[str, bytes] = {}
@@ -119,26 +121,38 @@ class Store:
 
     def staged(self, about: object, make: Callable[[], Source]) -> Loaded:
         """Returns the function whose code is stored under the key `about`; if there is none, `make` makes the code."""
-        return self._source(about, make).loaded()
+        return self._compiled(about, make).loaded()
 
-    def _source(self, about: object, make: Callable[[], Source]) -> Source:
-        """Returns the code that is stored under the key `about`; if there is none, `make` makes it, and it is
-        stored.
+    def _compiled(self, about: object, make: Callable[[], Source]) -> Compiled:
+        """Returns the code that is stored under the key `about`. If there is none, it is looked up among the functions
+        that come with the package; else `make` makes it. It is stored then.
         """
         name = repr(about)
-        known = self.fresh.get(name) or self._known(name)
+        known = self.fresh.get(name) or self._known(name) or self._shipped(about, name)
         if known is not None:
             try:
                 code, constants, reads = pickle.loads(known)
-                return Source(marshal.loads(code), constants, reads)
+                return Compiled(marshal.loads(code), constants, reads)
             except (pickle.UnpicklingError, EOFError, TypeError, ValueError):
                 pass  # damaged: make it again
-        source = make()
-        if source.portable:
-            self.fresh[name] = pickle.dumps((marshal.dumps(source.code), source.constants, source.reads))
+        made = make().compiled()
+        if made.portable:
+            self.fresh[name] = _packed(made)
             if len(self.fresh) % BATCH == 0:
                 self.flush()
-        return source
+        return made
+
+    def _shipped(self, about: object, name: str) -> bytes | None:
+        """Stores all functions of an op that come with the package, when the first of them is asked for. Returns the
+        code of the one that is asked for, if it is among them.
+        """
+        functions = self.traced.unread(about)
+        if not functions:
+            return None
+        self.fresh.update((each, _packed(source.compiled())) for each, source in functions.items())
+        found = self.fresh.get(name)
+        self.flush()
+        return found
 
     def flush(self) -> None:
         """Writes new code to disk; if that fails, it stays in memory."""
@@ -162,6 +176,10 @@ class Store:
         if self._reader is not None and self._reader[0] == os.getpid() and self._reader[1] is not None:
             self._reader[1].close()
         self._reader = None
+
+
+def _packed(compiled: Compiled) -> bytes:
+    return pickle.dumps((marshal.dumps(compiled.code), compiled.constants, compiled.reads))
 
 
 def folder() -> Path:

@@ -60,7 +60,12 @@ def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Reads:
 
 @lru_cache(maxsize=KEPT)
 def _forward(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
-    return store().staged(("forward", op, attrs, shapes), lambda: stage(definition(op, attrs), *shapes))
+    return store().staged(("forward", op, attrs, shapes), lambda: forward_source(op, attrs, shapes))
+
+
+def forward_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    """Traces an op on operands of some shapes."""
+    return stage(definition(op, attrs), *shapes)
 
 
 def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
@@ -75,16 +80,18 @@ def staged_vjp(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loade
     """Returns an op's vector-Jacobian product, staged: the NumPy function, and the arguments on which each result
     depends.
     """
+    return store().staged(("vjp", op, attrs, shapes), lambda: vjp_source(op, attrs, shapes))
+
+
+def vjp_source(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Source:
+    """Traces the vector-Jacobian product of an op on operands of some shapes."""
     function = definition(op, attrs)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
         return jax.vjp(function, *inputs[: len(shapes)])[1](tuple(inputs[len(shapes) :]))
 
-    def make() -> Source:
-        outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
-        return stage(pull, *shapes, *(o.shape for o in outs))
-
-    return store().staged(("vjp", op, attrs, shapes), make)
+    outs = jax.eval_shape(function, *(jax.ShapeDtypeStruct(s, np.float64) for s in shapes))
+    return stage(pull, *shapes, *(o.shape for o in outs))
 
 
 def array(value: Literal) -> Array:
