@@ -103,7 +103,7 @@ class _Writer:
         head = f"def staged(rules, rounding, interval, {', '.join(arguments)}):\n"
         code = f"{head}{body}    return ({''.join(f'{result}, ' for result in results)})\n"
         every = frozenset(range(len(arguments)))
-        return Source(compile(code, "<enclosures>", "exec"), self.constants, (every,) * len(results))
+        return Source(code, self.constants, (every,) * len(results))
 
     def _made(self, code: str) -> str:
         name = f"v{len(self.lines)}"
