@@ -10,7 +10,7 @@ from autograd_conformance.reference.staging.numpy_source import Source
 from autograd_conformance.reference.staging.vjp import Vjp
 
 SOURCES = {"forward": forward_source, "vjp": vjp_source}
-"""What traces the functions of each kind."""
+"""The functions that trace, by kind."""
 
 NAMES = {"Vjp": Vjp, "inf": float("inf"), "nan": float("nan")}
 """The names in the text of a key."""

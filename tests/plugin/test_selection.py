@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import cancellation, corners, elements, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.ops.tables import OPS
-from autograd_conformance.plugin.selection import HELPERS, functions, needed_ops
+from autograd_conformance.ops.tables import OPS, VIEWS
+from autograd_conformance.plugin.selection import HELPERS, Function, functions, needed_ops
 from autograd_conformance.programs.language import Apply
 from autograd_conformance.strategies import write_pairs
 from autograd_conformance.strategies.building import alphabet
@@ -31,9 +31,20 @@ def test_tests_that_are_named_with_their_ops_need_only_these() -> None:
     assert {*HELPERS} <= {*OPS}
 
 
+@pytest.mark.parametrize("function", [each for each in functions() if each.of_each_op])
+def test_each_test_of_one_op_needs_only_that(function: Function) -> None:
+    assert needed_ops((f"suites/{function.file}::{function.name}[sin]",)) == {"sin", *HELPERS}
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [(), (GRADIENTS,), (f"{GRADIENTS}::test_op[sin]", "suites/test_hooks.py"), (f"{GRADIENTS}::test_op[nothing]",)],
+    [
+        (),
+        (GRADIENTS,),
+        (f"{GRADIENTS}::test_op[sin]", "suites/test_hooks.py"),
+        (f"{GRADIENTS}::test_op[nothing]",),
+        (f"{GRADIENTS}::test_digits[sin]",),
+    ],
 )
 def test_other_tests_need_all_ops(arguments: tuple[str, ...]) -> None:
     assert needed_ops(arguments) == OPS
@@ -73,7 +84,7 @@ def test_any_other_expression_needs_all_ops(keywords: str) -> None:
     assert needed_ops((), keywords) == OPS
 
 
-@pytest.mark.parametrize("op", ["sin", "atan2", "conv1d", "cumulative_sum"])
+@pytest.mark.parametrize("op", ["sin", "atan2", "conv1d", "cumulative_sum", "lgamma", "var", "transpose"])
 def test_programs_of_an_op_have_no_others(op: str) -> None:
     dtypes = ("float64", "float32")
     with alphabet.using(alphabet_of(InProcess(Torch()), dtypes)):
@@ -82,6 +93,10 @@ def test_programs_of_an_op_have_no_others(op: str) -> None:
             *audit.curvatures(op, dtypes),
             *audit.curvatures(op, dtypes, times=3),
             *corners.programs(op, dtypes),
+            *elements.programs(op, dtypes, alphabet.current()),
+            *(tails.programs(op, dtypes, alphabet.current()) if op in tails.FUNCTIONS else ()),
+            *(cancellation.programs(op, dtypes) if op in cancellation.functions() else ()),
+            *(uses.written_views(op, "float64") if op in VIEWS else ()),
             *(sample.program(*pair) for sample, *pair in write_pairs.some_pairs(op, dtypes, 50)),
         ]
     used = {step.op for program in found for step in program if isinstance(step, Apply)}

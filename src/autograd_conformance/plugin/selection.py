@@ -19,8 +19,8 @@ HELPERS = frozenset({WEIGHT_OP, "multiply", "add", "sum", "clone", "flip"}) | VI
 them out in memory.
 """
 
-NAMED = re.compile(r"::test_(?:op|op_samples|third|third_samples)\[(\w+)\]$")
-"""The end of the name of a test that exists once for each op."""
+NAMED = re.compile(r"([\w.]+)::(\w+)\[(\w+)\]$")
+"""The end of the name of a test with one parameter: its file, its function and the parameter."""
 
 WORD = re.compile(r"[^\s()]+")
 """A word of an expression of `-k`."""
@@ -74,9 +74,14 @@ def needed_ops(arguments: Iterable[str], keywords: str = "") -> Collection[str]:
 
 def _named(arguments: Iterable[str]) -> set[str]:
     """Returns the ops that the tests named by the arguments are about; none if one is about no op."""
-    matches = [NAMED.search(word) for word in arguments]
-    named = {match[1] for match in matches if match is not None}
-    return named if all(matches) and named <= {*OPS} else set()
+    of_ops = {(function.file, function.name) for function in functions() if function.of_each_op}
+    found = set[str]()
+    for word in arguments:
+        match = NAMED.search(word)
+        if match is None or match.group(1, 2) not in of_ops or match[3] not in OPS:
+            return set()
+        found.add(match[3])
+    return found
 
 
 def _selected(keywords: str) -> set[str]:

@@ -143,8 +143,8 @@ class Store:
         return made
 
     def _shipped(self, about: object, name: str) -> bytes | None:
-        """Stores all functions of an op that come with the package, when the first of them is asked for. Returns the
-        code of the one that is asked for, if it is among them.
+        """Stores all functions of an op that come with the package, when the first of them is needed. Returns the
+        code of the one with the given key, if it is among them.
         """
         functions = self.traced.unread(about)
         if not functions:

@@ -1,4 +1,4 @@
-"""Digests of the code that defines an op, which tell whether a function that was traced before is still the op's.
+"""Digests of the code that defines an op, which show whether a function that was traced before is still the op's.
 
 A digest covers the modules that contain the op's reference function and the functions that it calls, the constants
 that these use, and the modules that trace and translate them. Comments, docstrings and layout do not count.

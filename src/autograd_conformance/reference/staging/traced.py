@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.definitions import definition_digest
 from autograd_conformance.reference.staging.numpy_source import Source
-from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.reference.staging.vjp import Vjp, base_op
 
 FUNCTIONS = Path(__file__).with_name("traced.zip")
 """The file of the functions that come with the package."""
@@ -27,7 +27,7 @@ LARGEST_CONSTANTS = 4096
 """Functions with more elements in their constants are not in the file."""
 
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError)
-"""What reading a damaged file raises."""
+"""The errors that reading a damaged file raises."""
 
 
 class Member(NamedTuple):
@@ -69,7 +69,7 @@ class Traced:
 def member(about: object) -> str | None:
     """Returns the name of the file's member that has the function with a key; None if the file has none of its kind."""
     match about:
-        case ("forward" | "vjp" as kind, op, _, _):
+        case ("forward" | "vjp" as kind, (str() | Vjp()) as op, _, _):
             return f"{kind}/{base_op(op)}.jsonl"
         case _:
             return None
@@ -96,7 +96,7 @@ def write(path: Path, members: Mapping[str, Mapping[str, Source]]) -> None:
                 json.dumps(definition_digest(op_of(name))),
                 *(_line(key, functions[key]) for key in sorted(functions)),
             ]
-            archive.writestr(zipfile.ZipInfo(name), "\n".join(lines), zipfile.ZIP_LZMA)
+            archive.writestr(zipfile.ZipInfo(name), "\n".join(lines), zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 def is_kept(source: Source) -> bool:
