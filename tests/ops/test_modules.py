@@ -19,7 +19,8 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reference.staging.derivatives import definition, forward_of, staged_vjp, vjp_of
 from autograd_conformance.reference.staging.numpy_source import stage
 from autograd_conformance.reference.staging.vjp import Vjp
-from tests.ops.module_cases import CASES, FEW, Arrays, Case, cotangents, each, recurrent, tensors
+from tests.ops.module_cases import CASES, FEW, Case, cotangents, each, recurrent, tensors
+from tests.reference.by_jax import by_jax
 
 TORCH = Torch()
 
@@ -48,16 +49,10 @@ def test_what_is_staged_and_jax_and_torch_agree(case: Case):
     made = forward_of(case.op, case.attrs, case.shapes)(*values)
     given = cotangents(made)
     pulled = vjp_of(case.op, case.attrs, case.shapes)(*values, *given)
-
-    @jax.jit
-    def both(operands: Arrays, given: Arrays) -> Any:
-        made, pull = jax.vjp(function, *operands)
-        return made, pull(tuple(given))
-
-    again, by_jax = both(values, given)
+    again, gradients_by_jax = by_jax(function, values, given)
     assert len(made) == results(case.op, case.attrs)
     assert all_near(made, again)
-    assert all_near(pulled, by_jax)
+    assert all_near(pulled, gradients_by_jax)
     leaves = tensors(case, case.requires())
     observed = TORCH.apply(case.op, leaves, case.attrs)
     differentiated = [leaf for leaf in leaves if leaf.requires_grad]

@@ -7,11 +7,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import islice, product
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 import torch
@@ -22,12 +21,10 @@ from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, arity, c
 from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Shape
-from autograd_conformance.reference.staging.namespace import J
+from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of
 from autograd_conformance.strategies.building.tensors import LARGE
 
 SAMPLES = 3
-UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Options of XLA for what runs once or twice: compiling takes most of the time."""
 FORWARD = {"float32": 2e-4, "float64": 1e-10}
 BACKWARD = {"float32": 5e-4, "float64": 1e-9}
 INEXACT = {"hardsigmoid": 1e-7}
@@ -100,16 +97,16 @@ def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | 
 
 
 def reference_of(op: Op, attrs: Attrs, seed: int) -> Callable[[Arrays], tuple[Arrays, Arrays, Arrays]]:
-    """The function from operands to results, cotangents drawn for them, and the resulting gradients: compiled once."""
+    """The function from operands to results, cotangents drawn for them, and the resulting gradients."""
 
-    @partial(jax.jit, compiler_options=UNOPTIMIZED)
-    def both(*xs):
-        out, pull = jax.vjp(lambda *ys: tupled(op.reference(J, *ys, **dict(attrs))), *xs)
+    def both(operands: Arrays) -> tuple[Arrays, Arrays, Arrays]:
+        given, shapes = [x.astype("float64") for x in operands], tuple(x.shape for x in operands)
+        made = [np.asarray(each) for each in forward_of(op.name, attrs, shapes)(*given)]
         rng = np.random.default_rng(seed)
-        cotangents = tuple(draws(rng, y.shape) for y in out)
-        return out, cotangents, pull(cotangents)
+        cotangents = [draws(rng, each.shape) for each in made]
+        return made, cotangents, [np.asarray(each) for each in vjp_of(op.name, attrs, shapes)(*given, *cotangents)]
 
-    return lambda operands: jax.tree.map(np.asarray, both(*(x.astype("float64") for x in operands)))
+    return both
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray, relative: float, label: str) -> None:

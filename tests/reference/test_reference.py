@@ -31,6 +31,7 @@ from autograd_conformance.reference.staging.numpy_source import Source, stage
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import detach, gradients
+from tests.reference.by_jax import by_jax
 
 SAMPLES = 1
 ROOT = Path(__file__).parents[2]
@@ -73,14 +74,7 @@ def test_staged_ops_equal_jax(name: str, seed: int):
     reference = Reference(program)
     operands = [reference.values[r] for r in step.args]
     cotangents = [array(c) for c in call.cotangents if c is not None]
-    function = definition(step.op, step.attrs)
-
-    @jax.jit
-    def both(operands, cotangents):
-        made, pull = jax.vjp(function, *operands)
-        return made, pull(tuple(cotangents))
-
-    made, gradients = both(operands, cotangents)
+    made, gradients = by_jax(definition(step.op, step.attrs), operands, cotangents)
     shapes = tuple(x.shape for x in operands)
     staged = forward_of(step.op, step.attrs, shapes)(*operands)
     pulled = vjp_of(step.op, step.attrs, shapes)(*operands, *cotangents)
