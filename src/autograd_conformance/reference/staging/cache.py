@@ -72,6 +72,8 @@ class Store:
         """The key that signs rows; if it is None, nothing is read or written."""
         self.fresh: dict[str, bytes] = {}
         self.process = os.getpid()
+        self._without_old = False
+        """Whether the rows of other versions were deleted, which takes longer than writing new ones."""
         self._reader: tuple[int, sqlite3.Connection | None] | None = None
         """The ID of the process that opened the connection for reading, and the connection, which does not survive a
         fork."""
@@ -164,9 +166,11 @@ class Store:
         rows = [(digest, name, signed(source, secret, digest, name)) for name, source in self.fresh.items()]
         try:
             with self._open() as database:
-                database.execute("DELETE FROM staged WHERE digest != ?", (_digest(),))
+                if not self._without_old:
+                    database.execute("DELETE FROM staged WHERE digest != ?", (digest,))
                 database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?)", rows)
             self.fresh.clear()
+            self._without_old = True
         except (sqlite3.Error, OSError):
             pass
 

@@ -63,11 +63,17 @@ class Source:
 
     def compiled(self) -> Compiled:
         """Compiles the source, which takes about half a millisecond."""
-        return Compiled(compile(self.text, "<staged>", "exec"), self.constants, self.reads, self.portable)
+        return Compiled(_code(self.text), self.constants, self.reads, self.portable)
 
     def loaded(self) -> Loaded:
         """Compiles the source, and makes the function that it defines."""
         return self.compiled().loaded()
+
+
+@lru_cache(maxsize=256)
+def _code(text: str) -> CodeType:
+    """Compiles a source; the functions of one op for several shapes often have the same."""
+    return compile(text, "<staged>", "exec")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,7 @@ class Traced:
     def __init__(self, path: Path = FUNCTIONS) -> None:
         self.path = path
         self._read: set[str] = set()
+        self._archive: zipfile.ZipFile | None = None
 
     def unread(self, about: object) -> dict[str, Source]:
         """Returns the functions of one op and kind, by the text of their keys: those among which the one with the key
@@ -59,8 +61,9 @@ class Traced:
             return {}
         self._read.add(name)
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                found = _member(archive.read(name))
+            if self._archive is None:  # in memory, because processes that a fork makes would share an open file
+                self._archive = zipfile.ZipFile(BytesIO(self.path.read_bytes()))
+            found = _member(self._archive.read(name))
         except UNREADABLE:
             return {}
         return found.functions if found.is_current(name) else {}
