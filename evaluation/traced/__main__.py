@@ -22,6 +22,8 @@ from evaluation.traced.tracing import key_of, made
 
 def staged() -> list[str]:
     """Returns the keys of the functions in the cache of this checkout."""
+    if not store().path.exists():
+        return []
     with sqlite3.connect(store().path) as database:
         return [key for (key,) in database.execute("SELECT key FROM staged")]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from autograd_conformance.reference.staging import traced
 from autograd_conformance.reference.staging.derivatives import forward_source, vjp_source
-from autograd_conformance.reference.staging.numpy_source import Source
+from autograd_conformance.reference.staging.source import Source
 from autograd_conformance.reference.staging.vjp import Vjp
 
 SOURCES = {"forward": forward_source, "vjp": vjp_source}

@@ -27,7 +27,8 @@ from autograd_conformance.reference.staging import cache as store_module
 from autograd_conformance.reference.staging import numpy_source
 from autograd_conformance.reference.staging.cache import Store
 from autograd_conformance.reference.staging.derivatives import array, definition, forward_of, vjp_of
-from autograd_conformance.reference.staging.numpy_source import Source, stage
+from autograd_conformance.reference.staging.numpy_source import stage
+from autograd_conformance.reference.staging.source import Source
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import detach, gradients

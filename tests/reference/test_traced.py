@@ -18,7 +18,7 @@ from autograd_conformance.package.places import ROOT
 from autograd_conformance.reference.staging import definitions, traced
 from autograd_conformance.reference.staging.cache import Store
 from autograd_conformance.reference.staging.definitions import UnknownValue, definition_digest
-from autograd_conformance.reference.staging.numpy_source import Source
+from autograd_conformance.reference.staging.source import Source
 from autograd_conformance.reference.staging.traced import FUNCTIONS, LARGEST_CONSTANTS, Traced
 from evaluation.traced.tracing import key_of, made
 from tests.reference.test_reference import never

@@ -20,7 +20,8 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.intervals import Interval, enclosures, stage_enclosures
-from autograd_conformance.reference.staging.numpy_source import Source, Staged, stage
+from autograd_conformance.reference.staging.numpy_source import stage
+from autograd_conformance.reference.staging.source import Source, Staged
 
 if TYPE_CHECKING:
     import jax

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from autograd_conformance.package.places import PACKAGE, ROOT
 from autograd_conformance.programs.own_numpy import np, rebound
-from autograd_conformance.reference.staging.numpy_source import Compiled, Loaded, Source
 from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
+from autograd_conformance.reference.staging.source import Compiled, Loaded, Source
 from autograd_conformance.reference.staging.traced import Traced
 
 BATCH = 64

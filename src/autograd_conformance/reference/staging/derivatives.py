@@ -11,7 +11,8 @@ from autograd_conformance.programs.language import Attrs, Literal, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.reference.staging.namespace import J
-from autograd_conformance.reference.staging.numpy_source import Loaded, Reads, Source, Staged, stage
+from autograd_conformance.reference.staging.numpy_source import stage
+from autograd_conformance.reference.staging.source import Loaded, Reads, Source, Staged
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.staging.numpy_source import Source, named
+from autograd_conformance.reference.staging.numpy_source import named
 from autograd_conformance.reference.staging.primitives import PRIMITIVES
+from autograd_conformance.reference.staging.source import Source
 
 if TYPE_CHECKING:
     import jax.extend.core as jax_core

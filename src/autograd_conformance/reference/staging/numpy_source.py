@@ -1,7 +1,7 @@
 """Translation of JAX functions to NumPy functions: JAX traces and differentiates, NumPy runs the result.
 
 Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op, but the
-arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its jaxpr,
+arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr`, and its jaxpr,
 a flat list of simple equations, becomes straight-line NumPy source. The body of a `lax.scan` becomes a separate
 function, which a loop calls. Differentiation is JAX's own: a gradient is staged from the jaxpr of `jax.vjp`.
 `tests/reference/test_reference.py` compares the staged functions with JAX running the originals, and every verdict that
@@ -11,96 +11,24 @@ is not a plain pass is recomputed by JAX itself (`reference.whole_program`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.staging.primitives import HELPERS, PRIMITIVES
+from autograd_conformance.reference.staging.primitives import PRIMITIVES
+from autograd_conformance.reference.staging.source import Reads, Source
 
 if TYPE_CHECKING:
     import jax
     import jax.extend.core as jax_core
-    from scipy import special
 else:
-    from autograd_conformance.reference.staging.lazy_modules import jax, jax_core, special
+    from autograd_conformance.reference.staging.lazy_modules import jax, jax_core
 
 _INLINED = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
     "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr",
     "checkpoint": "jaxpr",
 }  # fmt: skip
-
-
-Staged = Callable[..., tuple[np.ndarray, ...]]
-
-Reads = tuple[frozenset[int], ...]
-"""For each result of a function, the positions of the arguments on which its value depends."""
-
-
-class Loaded(NamedTuple):
-    """A staged function as it is kept in memory: the NumPy function, and the arguments on which each result depends. It
-    is small, because thousands are kept.
-    """
-
-    function: Staged
-    reads: Reads
-    portable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Straight-line NumPy source and its constants; it is `portable`, and so can be stored on disk, unless it calls
-    back into JAX.
-    """
-
-    text: str
-    constants: dict[str, Any]
-    reads: Reads
-    portable: bool = True
-
-    def compiled(self) -> Compiled:
-        """Compiles the source, which takes about half a millisecond."""
-        return Compiled(_code(self.text), self.constants, self.reads, self.portable)
-
-    def loaded(self) -> Loaded:
-        """Compiles the source, and makes the function that it defines."""
-        return self.compiled().loaded()
-
-
-@lru_cache(maxsize=256)
-def _code(text: str) -> CodeType:
-    """Compiles a source; the functions of one op for several shapes often have the same."""
-    return compile(text, "<staged>", "exec")
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """The compiled code of a source, with its constants."""
-
-    code: CodeType
-    constants: dict[str, Any]
-    reads: Reads
-    portable: bool = True
-
-    def loaded(self) -> Loaded:
-        """Makes the function that the code defines. Its global scope is shared with other functions unless the code
-        has constants or helper functions.
-        """
-        defined = [each for each in self.code.co_consts if isinstance(each, CodeType)]
-        if len(defined) == 1 and not self.constants:
-            return Loaded(FunctionType(defined[0], _SCOPE), _one(self.reads), self.portable)
-        scope = {**_SCOPE, **self.constants}
-        exec(self.code, scope)
-        return Loaded(scope["staged"], _one(self.reads), self.portable)
-
-
-@lru_cache(maxsize=1024)
-def _one(reads: Reads) -> Reads:
-    """Returns the same object for equal arguments, to save memory, because most functions have equal ones."""
-    return reads
 
 
 TRACES = 1000
@@ -119,9 +47,6 @@ def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
     if next(_TRACED) % TRACES == 0:
         jax.clear_caches()  # other users of JAX in this process compile again
     return source
-
-
-_SCOPE = {"np": np, "special": special, **HELPERS}
 
 
 class _Line(NamedTuple):

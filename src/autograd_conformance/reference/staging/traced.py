@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.definitions import definition_digest
-from autograd_conformance.reference.staging.numpy_source import Source
+from autograd_conformance.reference.staging.source import Source
 from autograd_conformance.reference.staging.vjp import Vjp, base_op
 
 FUNCTIONS = Path(__file__).with_name("traced.zip")
