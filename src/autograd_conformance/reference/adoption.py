@@ -20,7 +20,7 @@ from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.memory.storage import Derived
 from autograd_conformance.reference.computation.value_types import GradTensor
-from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.reference import Reference
 
@@ -42,10 +42,10 @@ def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, 
 
 
 def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, observed: StepObservation) -> None:
-    """Carries out in the reference an instruction that returned, and marks its results as unspecified if its operands
-    are outside the op's domain.
+    """Carries out in the reference an instruction that returned, and marks its results as unspecified if the op is
+    not smooth at its operands.
     """
-    if not in_domain(step, reference.values):
+    if not is_smooth(step, reference.values):
         storages = reference.storages
         if isinstance(step, InPlace):
             storages.unspecified.update(storages.aliases(step.target))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.checking.audit import cancellation
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
@@ -26,6 +27,11 @@ def judged(text: str, target: InProcess = TORCH):
     return judge(program, target.observe(program), Reference(program), target.capabilities)
 
 
+def functional(text: str) -> str:
+    """The same program with a functional call."""
+    return text.replace("backward b", "c = grad b wrt a") + " materialize=True"
+
+
 def test_the_gradient_of_a_norm_that_subtracts_large_sums_is_told_under_this_rule():
     violation = judged(NORM).violation
     assert violation is not None and (violation.rule, violation.op) == (RULE, "layer_norm")
@@ -37,11 +43,16 @@ def test_what_is_right_puts_the_rule_to_the_test():
     assert judgement.violation is None and RULE in judgement.exercised
 
 
-def test_what_is_adopted_does_not_put_it_to_the_test():
-    """In a program with functional calls, numbers that are larger than those that are drawn are taken as they are."""
-    text = NORM.replace("backward b with", "c = grad b wrt a with") + " materialize=True"
-    judgement = judged(text)
-    assert judgement.violation is None and RULE not in judgement.exercised
+def test_a_functional_call_is_judged_like_one_that_accumulates():
+    """The numbers are larger than those that are drawn, but the op is smooth there."""
+    for target in (TORCH, InProcess(Jax())):
+        norm, variance = (
+            text.replace("backward b", "c = grad b wrt a") + " materialize=True" for text in (NORM, VARIANCE)
+        )
+        violation = judged(norm, target).violation
+        assert violation is not None and (violation.rule, violation.op) == (RULE, "layer_norm")
+        judgement = judged(variance, target)
+        assert judgement.violation is None and RULE in judgement.exercised
 
 
 def test_a_variance_by_difference_is_told_under_this_rule():

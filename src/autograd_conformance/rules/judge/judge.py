@@ -41,7 +41,7 @@ from autograd_conformance.programs.observations import (
     region_steps,
 )
 from autograd_conformance.reference.adoption import add_step, adopt_observed, record_step, skip_step
-from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.checks import (
@@ -290,8 +290,8 @@ def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Fi
     """Judges an instruction that raised an error that it may not raise: returns its violation, unless it is waived."""
     expectation = traced.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
-    # the rules specify neither an op outside its domain, nor the error of a region with an unspecified write
-    outside = judging.stateful and not in_domain(traced.step, judging.reference.values)
+    # the rules specify neither an op where it is not smooth, nor the error of a region with an unspecified write
+    outside = judging.stateful and not is_smooth(traced.step, judging.reference.values)
     outcome_unspecified = expectation.unspecified and traced.observed.region
     if outside or outcome_unspecified or not judging.applies(rule):
         return Unspecified()

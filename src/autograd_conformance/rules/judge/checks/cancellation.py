@@ -16,11 +16,11 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.checks.elements import is_elementwise
 from autograd_conformance.rules.judge.checks.lone_ops import is_lone_op
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.violation import Allowed, Violation
+from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 RULE = slugs.GRADIENTS_CANCELLATION
 
-OF_VALUES = (slugs.GRADIENTS_FORWARD, slugs.GRADIENTS_OP)
+OF_VALUES = (slugs.GRADIENTS_FORWARD, slugs.GRADIENTS_OP, slugs.FUNCTIONAL_VALUE)
 """The rules that a number violates that is farther from the exact one than the usual bound."""
 
 FAR = 32.0
@@ -41,7 +41,8 @@ def judge_cancellation(judging: Judging, violation: Violation | None) -> Violati
         return violation
     judging.exercise((RULE,))
     allowed = tuple(Allowed(each.expected, RULE) for each in violation.allowed)
-    return replace(violation, rule=RULE, allowed=allowed, diagnosis=None, undiagnosed=None)
+    op = violation.op or op_of(judging.program[-2])
+    return replace(violation, rule=RULE, op=op, allowed=allowed, diagnosis=None, undiagnosed=None)
 
 
 def may_cancel(program: Program) -> bool:

@@ -11,7 +11,7 @@ from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf,
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.adoption import record_step, skip_step
-from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.rules.judge.checks.memory import judge_region_result
 from autograd_conformance.rules.judge.checks.values import check_dtype, expected_dtype, judge_flag, value_violation
 from autograd_conformance.rules.judge.finding import Finding, Unspecified
@@ -36,7 +36,7 @@ def judge_error(judging: Judging, traced: TraceStep, raised: Raised) -> Finding:
         if at not in traced.observed.region and not isinstance(step, Leaf):
             tape.reference.skip(step)
             continue
-        outside = judging.stateful and not in_domain(step, tape.reference.values)  # the op is undefined there
+        outside = judging.stateful and not is_smooth(step, tape.reference.values)  # the op is undefined there
         if outside or tape.reference.storages.uses_unspecified(step):  # it was not observed, and may be a view
             return Unspecified()
         expectation = tape.expect(at, step, modes)
