@@ -1,8 +1,8 @@
-"""`python -m evaluation.traced [--jobs 2] [--anew]`: writes the functions that come with the package. They are those of
-the file as it is, and those that runs have staged in this checkout, which its cache has.
+"""`python -m evaluation.traced [--jobs 2] [--all]`: writes the file of traced functions that comes with the package. It
+gets the functions that it has, and those that runs have staged in this checkout, which are in its cache.
 
-The functions of an op whose definition has changed are traced again; `--anew` traces all. Tracing takes about 13 ms for
-a function, so ten minutes for all. For a new file, delete `.cache` and run the quick profile with a few seeds first.
+Functions are traced if they are new or if the definition of their op has changed; with `--all`, each one is. That takes
+six minutes with two processes. To add functions, run the quick profile with other seeds first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def staged() -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.traced", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
-    parser.add_argument("--anew", action="store_true", help="trace all functions again")
+    parser.add_argument("--all", action="store_true", help="trace each function, whether its op has changed or not")
     options = parser.parse_args()
     kept = traced.read(traced.FUNCTIONS) if traced.FUNCTIONS.exists() else {}
     wanted: dict[str, set[str]] = defaultdict(set)
@@ -39,7 +39,7 @@ def main() -> int:
         name = traced.member(key_of(key))
         if name is not None and traced.op_of(name) in ROWS:
             wanted[name].add(key)
-    current = {name: each.functions for name, each in kept.items() if not options.anew and each.is_current(name)}
+    current = {name: each.functions for name, each in kept.items() if not options.all and each.is_current(name)}
     missing = {name: sorted(keys - current.get(name, {}).keys()) for name, keys in wanted.items()}
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         found = dict(zip(missing, pool.map(made, missing.values()), strict=True))

@@ -71,28 +71,33 @@ def test_the_store_gives_what_comes_with_the_package_and_keeps_it(tmp_path: Path
     assert second.staged(KEY, never).function(np.zeros(2))[0].tolist() == [0.0, 0.0]
 
 
-def test_an_op_is_read_once():
-    shipped = Traced()
-    assert repr(KEY) in shipped.unread(KEY)
-    assert shipped.unread(KEY) == {}
+def test_a_function_that_is_not_in_the_file_brings_no_others(tmp_path: Path):
+    """Else each process would compile all functions of an op again for one that only it draws."""
+    assert repr(KEY) in Traced().beside(KEY)
+    assert Traced().beside(("forward", "sin", (), ((7, 7, 7),))) == {}
+    store = Store(tmp_path / "staged.sqlite")
+    with pytest.raises(AssertionError, match="made again"):
+        store.staged(("forward", "sin", (), ((7, 7, 7),)), never)
+    assert store.fresh == {}
+    assert store.staged(KEY, never).function(np.zeros(2))[0].tolist() == [0.0, 0.0]
 
 
 def test_a_changed_definition_is_traced_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(traced, "definition_digest", lambda op: "another")
-    assert Traced().unread(KEY) == {}
+    assert Traced().beside(KEY) == {}
 
 
 def test_an_op_without_a_digest_is_traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(traced, "definition_digest", lambda op: None)
     traced.write(tmp_path / "traced.zip", {"forward/sin.jsonl": SHIPPED["forward/sin.jsonl"].functions})
-    assert Traced(tmp_path / "traced.zip").unread(KEY) == {}
+    assert Traced(tmp_path / "traced.zip").beside(KEY) == {}
 
 
 @pytest.mark.parametrize("length", [0, 100, -100])
 def test_a_damaged_file_is_an_empty_one(tmp_path: Path, length: int):
     damaged = tmp_path / "traced.zip"
     damaged.write_bytes(FUNCTIONS.read_bytes()[:length])
-    assert Traced(damaged).unread(KEY) == {}
+    assert Traced(damaged).beside(KEY) == {}
 
 
 def test_a_member_that_was_written_over_is_an_empty_one(tmp_path: Path):
@@ -101,7 +106,7 @@ def test_a_member_that_was_written_over_is_an_empty_one(tmp_path: Path):
     at = content.index(b"forward/sin.jsonl") + 60
     content[at : at + 40] = bytes(40)
     damaged.write_bytes(content)
-    assert Traced(damaged).unread(KEY) == {}
+    assert Traced(damaged).beside(KEY) == {}
 
 
 def test_what_is_written_is_read(tmp_path: Path):

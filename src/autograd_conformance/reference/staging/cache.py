@@ -2,8 +2,9 @@
 that an earlier run traced.
 
 It is one SQLite file, shared by all workers and runs: in `.cache` of a checkout, or in the user's cache folder if the
-package is installed. Its rows contain compiled code. Each row's key includes a digest of everything on which the code
-depends, so that an edited op, or another version of JAX or Python, never uses old code. Each row is signed
+package is installed. Its rows contain compiled code of functions that were traced here, or that come with the package
+(`reference.staging.traced`). Each row's key includes a digest of everything on which code that is traced here depends,
+so that an edited op, or another version of JAX or Python, never uses old code. Each row is signed
 (`reference.staging.signature`): rows that this user's key did not sign are ignored and staged again. Deleting the file
 only costs time.
 """
@@ -145,14 +146,14 @@ class Store:
         return made
 
     def _shipped(self, about: object, name: str) -> bytes | None:
-        """Stores all functions of an op that come with the package, when the first of them is needed. Returns the
-        code of the one with the given key, if it is among them.
+        """Returns the code of a function that comes with the package, if there is one with this key. Then all of its op
+        are stored, since the others are likely to be needed, too.
         """
-        functions = self.traced.unread(about)
+        functions = self.traced.beside(about)
         if not functions:
             return None
         self.fresh.update((each, _packed(source.compiled())) for each, source in functions.items())
-        found = self.fresh.get(name)
+        found = self.fresh[name]
         self.flush()
         return found
 

@@ -3,7 +3,8 @@ when the package was made, so that a first run neither imports JAX nor traces th
 
 The file is a ZIP archive with a member for each op and kind of function. Each member has the digest of the op's
 definition: if that has changed since, its functions are not used. The file may be missing or damaged: then all
-functions are traced. `python -m evaluation.traced` makes it.
+functions are traced. Another version of JAX than the one that traced them uses them, too. `python -m evaluation.traced`
+makes the file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,25 +47,28 @@ class Member(NamedTuple):
 
 
 class Traced:
-    """Reads the functions that come with the package, op by op; a process reads those of an op once."""
+    """Reads the functions that come with the package, op by op."""
 
     def __init__(self, path: Path = FUNCTIONS) -> None:
         self.path = path
-        self._read: set[str] = set()
-        self._archive: zipfile.ZipFile | None = None
 
-    def unread(self, about: object) -> dict[str, Source]:
-        """Returns the functions of one op and kind, by the text of their keys: those among which the one with the key
-        `about` is, if it is in the file. Returns none if they were read before, or if the op's definition has changed.
+    @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        """The file, in memory, because processes that a fork makes would share an open one."""
+        return zipfile.ZipFile(BytesIO(self.path.read_bytes()))
+
+    def beside(self, about: object) -> dict[str, Source]:
+        """Returns all functions of the same op and kind as the one with the key `about`, by the text of their keys.
+        Returns none if that one is not in the file, or if the op's definition has changed.
         """
         name = member(about)
-        if name is None or name in self._read:
+        if name is None:
             return {}
-        self._read.add(name)
         try:
-            if self._archive is None:  # in memory, because processes that a fork makes would share an open file
-                self._archive = zipfile.ZipFile(BytesIO(self.path.read_bytes()))
-            found = _member(self._archive.read(name))
+            content = self._archive.read(name)
+            if json.dumps(repr(about)).encode() not in content:
+                return {}
+            found = _member(content)
         except UNREADABLE:
             return {}
         return found.functions if found.is_current(name) else {}
