@@ -242,7 +242,10 @@ def test_a_new_adapter_of_another_framework_has_all_methods(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     assert command.main(["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]) == 0
-    assert "math has no tensors as PyTorch has them" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert (
+        "math has no tensors as PyTorch has them (math.tensor: there is none; math.Tensor: there is none)\n" in printed
+    )
     monkeypatch.syspath_prepend(tmp_path)
     import thing_adapter  # type: ignore[import-not-found]
 

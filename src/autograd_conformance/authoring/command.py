@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.loading.entry_points import LIKE
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import open_target
-from autograd_conformance.frameworks.torchlike.findings import to_toml
+from autograd_conformance.frameworks.torchlike.findings import needs_adapter, to_toml
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.reporting.analysis.verdicts import Exit
@@ -175,12 +175,11 @@ def _new_adapter(given: str, module: str | None, python: str | None, folder: Pat
     tried = [_probed(each, module, python) for each in ([like] if like else LIKE)]
     probed = next((each for each in tried if isinstance(each, Probed)), None)
     if probed is None and like:
-        hint = f"to write one with all methods: autograd-conformance new-adapter NAME --module {module}"
-        raise AdapterError(f"{tried[0]}; {hint}")
+        raise AdapterError(f"{tried[0]}")
     written = new_adapter.write(folder, new_adapter.files(name, module, probed))
     if probed is None:
         print(f"{name} needs an adapter with all methods:")
-        print("\n".join(f"    {str(each).partition(' raised ')[2] or each}" for each in tried))
+        print("\n".join(f"    {_reason(each, module)}" for each in tried))
         print("Written:")
     else:
         print(f"{name} is {probed.like} ({probed.there}), so its adapter is a few lines. Written:")
@@ -190,6 +189,12 @@ def _new_adapter(given: str, module: str | None, python: str | None, folder: Pat
     here = f" --framework-python {shlex.quote(python)}" if python else ""
     print(f"Next: autograd-conformance check {written.new[0].stem}:{new_adapter.kind_of(name)}{here}")
     return Exit.PASSED
+
+
+def _reason(refused: Probed | AdapterError, module: str) -> str:
+    """Returns why a module has not the interface that was tried."""
+    text = str(refused).removesuffix(f"; {needs_adapter(module)}")
+    return text.partition(" raised ")[2] or text
 
 
 def _probed(like: str, module: str, python: str | None) -> Probed | AdapterError:

@@ -149,7 +149,7 @@ def test_each_way_to_differentiate_is_found(name: str, way: Any, code: str, monk
 def test_a_module_that_does_not_differentiate_is_refused_with_the_reason():
     with pytest.raises(AdapterError, match="math does not differentiate functions of NumPy arrays") as caught:
         load("numpy-like:math")
-    assert str(caught.value).endswith("it needs an adapter")
+    assert str(caught.value).endswith("autograd-conformance new-adapter NAME --module math")
     with pytest.raises(UnknownFramework, match="'numpy-like:' names no module; write numpy-like:MODULE"):
         load("numpy-like:")
 

@@ -420,7 +420,7 @@ def test_a_module_without_tensors_is_refused_with_the_reason():
     with pytest.raises(AdapterError, match="math has no tensors as PyTorch has them") as caught:
         load("torch-like:math")
     assert "(math.tensor: there is none; math.Tensor: there is none)" in str(caught.value)
-    assert str(caught.value).endswith("it needs an adapter")
+    assert str(caught.value).endswith("autograd-conformance new-adapter NAME --module math")
 
 
 def test_a_module_whose_tensor_is_no_function_is_refused_with_the_reason(monkeypatch):

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.numpylike.interface import NumpyInterface
 from autograd_conformance.frameworks.numpylike.ops import FURTHER, TABLE
 from autograd_conformance.frameworks.numpylike.search import find_way, search
 from autograd_conformance.frameworks.torchlike.adapter import version
-from autograd_conformance.frameworks.torchlike.findings import Findings, read
+from autograd_conformance.frameworks.torchlike.findings import Findings, needs_adapter, read
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import USUAL
 
@@ -48,7 +48,7 @@ class NumpyLike(NumpyInterface):
         if not self.dtypes or Capability.FUNCTIONAL.name in found.capabilities:
             why = "; ".join(found.dtypes.values()) or found.capabilities[Capability.FUNCTIONAL.name]
             raise ValueError(
-                f"{self.name} does not differentiate functions of NumPy arrays ({why}); it needs an adapter"
+                f"{self.name} does not differentiate functions of NumPy arrays ({why}); {needs_adapter(self.name)}"
             )
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
         self.ops = frozenset({**TABLE, **FURTHER}).difference(found.ops)

@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.torchlike.code import Code, methods
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
-from autograd_conformance.frameworks.torchlike.findings import Findings, read
+from autograd_conformance.frameworks.torchlike.findings import Findings, needs_adapter, read
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor, TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.leaves import Unusable, find_maker, printed_with
@@ -124,7 +124,7 @@ class TorchLike(TorchInterface):
     def _refuse(self, whys: Mapping[str, str]) -> NoReturn:
         """Raises `ValueError`, which says for each call or dtype why it has no tensors as PyTorch has them."""
         text = "; ".join(f"{name}: {why}" for name, why in whys.items())
-        raise ValueError(f"{self.name} has no tensors as PyTorch has them ({text}); it needs an adapter")
+        raise ValueError(f"{self.name} has no tensors as PyTorch has them ({text}); {needs_adapter(self.name)}")
 
     def _first_way(self, capability: Capability, attribute: str, ways: Sequence[Callable[[Any], Any]]) -> Any:
         """Returns the first way to read a number that shows a capability; the last way if none does."""

@@ -80,3 +80,8 @@ def read(path: Path) -> Findings:
     if not all(isinstance(form.get(key), str) for key in ("name", "version")):
         raise ValueError(f"{path}: name and version are missing")
     return Findings(**form)
+
+
+def needs_adapter(module: str) -> str:
+    """Returns what to do with a framework that has neither PyTorch's interface nor NumPy's."""
+    return f"it needs an adapter; to begin one: autograd-conformance new-adapter NAME --module {module}"
