@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,8 +12,12 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind, Raised, undecided_error
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
+from examples import tiny
+from examples.tiny_adapter import Tiny
 
 ANSWERING = "tests.frameworks.adapters.answering"
 
@@ -99,3 +104,21 @@ def test_a_fault_of_the_framework_stays_its_own(name, rule):
         violation = judge(program, observed(program, adapter), Reference(program), adapter.capabilities).violation
         broken.add(violation and violation.rule)
     assert broken - {None} == {rule}
+
+
+class Unstacks(Tiny):
+    """Has `unstack`, and a `sum` that adds nothing up."""
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        if op == "sum":
+            return super().apply("negative", operands, Attrs())
+        return tuple(map(tiny.Tensor, operands[0].data)) if op == "unstack" else super().apply(op, operands, attrs)
+
+
+def test_a_value_of_a_wrong_shape_that_is_cut_into_more_parts_is_at_fault():
+    program = parse("a = leaf [[1, 2], [3, 4]]; b = sum a dim=(0,) keepdim=True; c = unstack b dim=0", VOCABULARY)
+    seen = observed(program, Unstacks())
+    violation = judge(program, seen, Reference(program), Unstacks.capabilities).violation
+    assert violation is not None
+    assert (violation.rule, violation.at) == ("gradients/forward", 1)
+    assert undecided_error(*seen) == Raised(Kind.UNDECIDED, "OtherCount", "apply('unstack') gave 2 results, not 1")

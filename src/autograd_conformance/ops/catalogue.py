@@ -75,6 +75,9 @@ HIDDEN_BASES = frozenset((
 """Ops whose result has separate memory, but which PyTorch returns, for some operands, as a view of an internal tensor
 of the op (such as a product in another shape)."""
 
+CUT = frozenset(("chunk", "unstack"))
+"""Ops whose number of results depends on the operand's shape."""
+
 LONG = frozenset(("recurrent",))
 """Families of which each single op computes as much as many elementary ops, such as a recurrent layer over a whole
 sequence; rounding errors are larger there.

@@ -31,8 +31,12 @@ def without_remark(text: str) -> str:
 def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
     """Returns the outcome of an instruction that raised. Raises `AdapterError` for an adapter bug.
 
-    `values` are some of the framework's values.
+    `values` are some of the framework's values. Judging ends at a result cut into another number of parts: if no
+    instruction before it is at fault, the framework or the adapter is.
     """
+    miscounted = next((each for each in chain(error) if isinstance(each, validation.OtherCount)), None)
+    if miscounted is not None:
+        return Raised(Kind.UNDECIDED, type_of(miscounted), message_of(miscounted))
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
         return Raised(kind, type_of(error), message_of(error))

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.ops.catalogue import CUT
 from autograd_conformance.programs.foreign import arrays
 from autograd_conformance.programs.foreign.text import harmless, type_of
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
@@ -15,6 +16,10 @@ from autograd_conformance.programs.own_numpy import np
 
 SHOWN = 80
 """Maximum number of characters of an invalid value in a message."""
+
+
+class OtherCount(Exception):
+    """An op cut its operand into more or fewer parts than it has to. The operand may have the wrong shape."""
 
 
 def shown(value: object) -> str:
@@ -53,14 +58,19 @@ def call_of(step: Instruction) -> str:
 
 
 def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Sequence[Value | None]:
-    """Validate and return the results of `apply` or `grad`, which have to be a tuple or list of `count` values."""
+    """Validate and return the results of `apply` or `grad`, which have to be a tuple or list of `count` values. Raises
+    `OtherCount` if the number of results depends on the operand.
+    """
     optional = isinstance(step, Grad)
     if not isinstance(made, (tuple, list)):
         each = "gradients, one for each input" if optional else "all results"
         refuse(adapter, call_of(step), made, f"a tuple or a list of {each}")
     if len(made) != count:
         number = "1 result" if len(made) == 1 else f"{len(made)} results"
-        raise AdapterError(f"{adapter.name}: {call_of(step)} gave {number}, not {count}")
+        what = f"{call_of(step)} gave {number}, not {count}"
+        if made and isinstance(step, Apply) and step.op in CUT:
+            raise OtherCount(what)
+        raise AdapterError(f"{adapter.name}: {what}")
     if not optional and any(value is None for value in made):
         refuse(adapter, call_of(step), made, "a tensor in each place")
     return made
