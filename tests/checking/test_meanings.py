@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from autograd_conformance.checking.meanings import (
@@ -10,9 +11,11 @@ from autograd_conformance.checking.meanings import (
     NUMBER,
     SINGLE,
     UNBATCHED,
+    UNCHANGED,
     ending_meaning,
     error_meaning,
     number_meaning,
+    write_meaning,
 )
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.forms import base_form, unbatched_rank
@@ -43,6 +46,17 @@ SINE = parse("a = leaf [1, 2]; b = sin a", VOCABULARY)
 )
 def test_an_operand_without_a_batch(rank: int, message: str, meaning: str | None) -> None:
     assert error_meaning(pooled(rank), 1, "max_pool2d", message) == meaning
+
+
+@pytest.mark.parametrize(
+    ("got", "meaning"), [([0.5, -1.0], UNCHANGED), ([0.5, -0.5], None), ([-0.5, 1.0], None), ([], None)]
+)
+def test_a_write_that_changes_nothing(got: list[float], meaning: str | None) -> None:
+    program = parse("a = leaf f32 [0.5, -1] const; b = clone a; write b relu_; write b relu_", VOCABULARY)
+    assert write_meaning(program, 2, np.array(got, np.float32)) == meaning
+    assert write_meaning(program, 2, None) is None
+    assert write_meaning(program, 1, np.array([0.5, -1.0])) is None
+    assert write_meaning(program, 3, np.array([0.5, 0.0])) is None
 
 
 def test_an_operand_without_elements() -> None:

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 
 from autograd_conformance.ops.forms import unbatched_rank
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Shape
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.failure import ErrorSize
 
 EMPTY = "an operand without elements"
 UNBATCHED = "an operand without a batch"
 NUMBER = "a number of Python in place of a tensor"
 INDEX = "indices that are no integers"
+UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
 
 _EMPTY = re.compile(r"\bsize 0\b|\b0 elements|\bempty\b|\bzero-size", re.IGNORECASE)
@@ -70,6 +73,17 @@ def number_meaning(error: ErrorSize | None) -> str | None:
         return None
     low, high = SINGLE_DIGITS
     return SINGLE if low <= error.digits <= high and error.units <= FEWER_ROUNDINGS else None
+
+
+def write_meaning(program: Program, at: int, got: np.ndarray | None) -> str | None:
+    """Returns `UNCHANGED` if an instruction that writes left the value that its target had; None if it did not, or if
+    that value depends on what the framework did.
+    """
+    step, earlier = program[at], Program(program.instructions[:at])
+    if not isinstance(step, InPlace) or got is None or program.modes or earlier.stateful:
+        return None
+    before = Reference(earlier).values[step.target]
+    return UNCHANGED if np.array_equal(got, before.astype(got.dtype)) else None
 
 
 def _shapes(program: Program, at: int, op: str) -> Iterator[Shape]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from autograd_conformance.checking.error_size import error_size
-from autograd_conformance.checking.meanings import ending_meaning, error_meaning, number_meaning
+from autograd_conformance.checking.meanings import ending_meaning, error_meaning, number_meaning, write_meaning
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
 from autograd_conformance.ops.forms import base_form
 from autograd_conformance.programs.language import (
@@ -98,6 +98,8 @@ def _meaning(program: Program, violation: Violation) -> str | None:
         case RaisedError(Kind.UNKNOWN, _, message):
             ops = _ops_at(program, violation)
             return error_meaning(program, violation.at, ops[0] if len(ops) == 1 else None, message)
+        case OtherValue() if (unchanged := write_meaning(program, violation.at, violation.got)) is not None:
+            return unchanged
         case OtherValue() | OtherGradient():
             return number_meaning(error_size(program, violation))
         case _:

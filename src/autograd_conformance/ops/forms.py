@@ -11,7 +11,10 @@ from functools import lru_cache
 from autograd_conformance.ops.catalogue import ROWS
 from autograd_conformance.ops.rows.row import Op, takes
 
-BATCHED = frozenset({"cross_entropy", "cross_entropy_soft", "nll_loss"})
+BATCHED = frozenset({
+    "cross_entropy", "cross_entropy_soft", "multi_margin_loss", "multilabel_margin_loss", "nll_loss",
+    "pixel_shuffle", "pixel_unshuffle",
+})  # fmt: skip
 """The ops outside of the families of `BATCHED_FAMILIES` whose first operand may have a batch dimension."""
 
 BATCHED_FAMILIES = frozenset({"convolution", "pooling"})

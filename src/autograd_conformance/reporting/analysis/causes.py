@@ -7,7 +7,8 @@ Two failures are put into one group only if the records give one of these reason
 not summed where an operand was broadcast, the same error with the same message, NaN at operands of 0, the same missing
 error, the same flag or memory under one rule.
 - They have the same meaning, whatever the messages are: an operand without a batch or without elements, a number of
-Python in place of a tensor, indices that are no integers, float64 numbers that are as exact as in float32.
+Python in place of a tensor, indices that are no integers, a write that changes nothing, float64 numbers that are as
+exact as in float32.
 - Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
 without that op only. A failure that was only counted, in a program of several ops, may name the op of its test.
 - Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
@@ -28,8 +29,8 @@ calls.
 - Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
 
 All other failures are groups of one. Wrong numbers of different functions are never put together, unless they are NaN
-at operands of 0, are as exact as in float32 or have one diagnosis. Records without signatures, of older versions, are
-grouped by the other reasons.
+at operands of 0, are those before a write, are as exact as in float32 or have one diagnosis. Records without
+signatures, of older versions, are grouped by the other reasons.
 """
 
 from __future__ import annotations
