@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -26,11 +27,16 @@ class Smallest:
     """Whether the framework shows the capability by refusing the program's last line."""
     others: tuple[str, ...] = ()
     """Further programs that show the capability, for frameworks that lack something else that the first one needs."""
+    on_numbers: bool = True
+    """Whether the program shows the capability on single numbers, without cotangents, too."""
 
     @property
     def texts(self) -> Iterator[str]:
-        """Yields the programs that show the capability: the smallest one, then others with other ops."""
-        for text in (self.text, *self.others):
+        """Yields the programs that show the capability: the smallest one, then others with other ops, and on single
+        numbers, for frameworks without cotangents.
+        """
+        programs = (self.text, *self.others)
+        for text in (*programs, *filter(None, map(_on_numbers, programs if self.on_numbers else ()))):
             places = [(old, new) for old, new in INSTEAD if old in text]
             for chosen in product((False, True), repeat=len(places)):
                 made = text
@@ -45,6 +51,19 @@ INSTEAD = (
     ("reshape a shape=(2, 1)", "expand_dims a dim=1"),
 )  # fmt: skip
 """Parts of the programs, each with a replacement that shows the same."""
+
+
+ONES = re.compile(r" with \[1, 1\](, \[1, 1\])*")
+"""The cotangents of the programs."""
+
+
+def _on_numbers(text: str) -> str | None:
+    """Returns a program on single numbers in place of vectors, without its cotangents; None for a program without any,
+    or with an op of vectors.
+    """
+    if "sum " in text or not ONES.search(text):
+        return None
+    return ONES.sub("", text).replace("[1, 2]", "2").replace("[3, 4]", "4")
 
 
 CALLED = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1]"
@@ -99,7 +118,7 @@ def _differentiable(seen: Observation) -> bool:
 
 SMALLEST: Mapping[Capability, Smallest] = {
     C.IMPERATIVE: Smallest(SUMMED, others=(CALLED, "a = leaf 2; b = multiply a a; backward b")),
-    C.COTANGENTS: Smallest(CALLED),
+    C.COTANGENTS: Smallest(CALLED, on_numbers=False),
     C.ACCUMULATES: Smallest(TWICE),
     C.RETAIN: Smallest("a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True"),
     C.FREES: Smallest(
@@ -194,7 +213,8 @@ SMALLEST: Mapping[Capability, Smallest] = {
 
 NEEDS: Mapping[Capability, Capability] = {
     C.VIEWS: C.WRITES, C.WRITE_CHECKS: C.WRITES, C.ACCUMULATES: C.IMPERATIVE, C.RETAIN: C.IMPERATIVE,
-    C.FREES: C.IMPERATIVE, C.UNUSED: C.FUNCTIONAL, C.MATERIALIZES: C.FUNCTIONAL, C.ANY_INPUTS: C.FUNCTIONAL,
+    C.COTANGENT_CHECK: C.COTANGENTS, C.FREES: C.IMPERATIVE, C.UNUSED: C.FUNCTIONAL,
+    C.MATERIALIZES: C.FUNCTIONAL, C.ANY_INPUTS: C.FUNCTIONAL,
     C.MAKES_OPTIMIZERS: C.OPTIMIZERS, C.GROUPS: C.OPTIMIZERS, C.FOREACH: C.OPTIMIZERS, C.FUSED: C.OPTIMIZERS,
 }  # fmt: skip
 """For a capability, another one that it needs."""

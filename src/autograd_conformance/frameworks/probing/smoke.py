@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.blame.raised import raised_outcome
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.loading.registry import AdapterError
@@ -56,20 +57,23 @@ def smoke(adapter: Adapter) -> None:
 
 
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
-    """Check that the simplest op returns a result; if the device has no kernel for it, try the next op."""
+    """Check that the simplest op returns a result. If the device has no kernel for it, or the framework fails, try the
+    next op.
+    """
     absent: AdapterError | None = None
     for name, operands, attrs in simplest(adapter.ops, shape):
         if outside(adapter.limits, name, (shape,) * operands, attrs):
             continue
+        step = Apply(name, (Ref(0),) * operands, attrs)
         try:
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
         except AdapterError as error:
-            cause = error.__cause__
-            if cause is None or adapter.classify(cause) is not Kind.NO_KERNEL:
+            if error.__cause__ is None:
                 raise
+            raised_outcome(adapter, step, error.__cause__, [leaf])  # raises if the adapter's code failed
             absent = absent or error
             continue
-        validation.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
+        validation.results(adapter, step, out, 1)
         return
     if absent is not None:
         raise absent

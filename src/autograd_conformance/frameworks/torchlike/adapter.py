@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -17,9 +18,9 @@ from autograd_conformance.frameworks.torchlike.code import Code, methods
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, needs_adapter, read
-from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor, TorchInterface
+from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor
 from autograd_conformance.frameworks.torchlike.keywords import fixed
-from autograd_conformance.frameworks.torchlike.leaves import Unusable, find_maker, printed_with
+from autograd_conformance.frameworks.torchlike.leaves import NUMPY, Reader, Reading, find_calls, printed_with
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
@@ -35,9 +36,9 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 
 
-def _owner(tensor: Any) -> int:
+def _owner(tensor: Any, reader: Reader = NUMPY) -> int:
     """Returns the address of the NumPy array that owns a tensor's elements, or that of its storage if no array does."""
-    holder = array = tensor.detach().numpy()
+    holder = array = reader.read(tensor)
     while hasattr(getattr(holder, "base", None), "__array_interface__"):
         holder = holder.base
     return ADDRESSES[0](tensor) if holder is array else holder.__array_interface__["data"][0]
@@ -51,7 +52,7 @@ ADDRESSES: tuple[Callable[[Any], Any], ...] = (
 """Ways to read a number that identifies the memory of a tensor."""
 
 
-class TorchLike(TorchInterface):
+class TorchLike(Reading):
     """A framework with PyTorch's interface.
 
     What the framework has is found by trying, when the adapter is made. A subclass may name the module, and define
@@ -79,7 +80,8 @@ class TorchLike(TorchInterface):
         self.dialect = dialect(
             prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
         )
-        self._find_maker()
+        if whys := find_calls(self):
+            self._refuse(whys)
         if self.maker is not TENSOR:
             self.dialect = printed_with(self.maker, self.dialect)
         elif isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
@@ -95,12 +97,14 @@ class TorchLike(TorchInterface):
         made = (attempt(self.tensor, np.full(2, 1.5, dtype)) for dtype in USUAL)
         tensor = next((each for each in made if not isinstance(each, Raised)), None)
         if "1.5" not in str(attempt(str, tensor)):
-            self.dialect = replace(self.dialect, elements="{value}.detach().numpy()")
-        self._call_otherwise(methods(self.torch, tensor))
+            self.dialect = replace(self.dialect, elements=self.reader.code)
+        if not hasattr(tensor, "tolist"):
+            self.dialect = replace(self.dialect, in_full=f"{self.reader.code}.tolist()")
+        self._call_otherwise(methods(self.torch, self.code.functional, tensor))
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = USUAL, frozenset(Capability)
-        self._memory = self._first_way(Capability.MEMORY, "_memory", (_owner, *ADDRESSES))
+        self._memory = self._first_way(Capability.MEMORY, "_memory", (partial(_owner, reader=self.reader), *ADDRESSES))
         last = id if self._keeps_gradients() else _unknown
         self._identity = self._first_way(Capability.IDENTITY, "_identity", (ADDRESSES[-1], last))
         self.traits = self._found_traits()
@@ -112,14 +116,6 @@ class TorchLike(TorchInterface):
         self.code = self.code.with_templates(templates)
         if self.dialect is not None:
             self.dialect = replace(self.dialect, ops={**self.dialect.ops, **templates})
-
-    def _find_maker(self) -> None:
-        """Finds the call that makes leaves. Raises `ValueError`, with the reasons, if none makes any."""
-        match find_maker(self):
-            case Unusable(whys):
-                self._refuse(whys)
-            case maker:
-                self.maker = maker
 
     def _refuse(self, whys: Mapping[str, str]) -> NoReturn:
         """Raises `ValueError`, which says for each call or dtype why it has no tensors as PyTorch has them."""

@@ -13,7 +13,7 @@ from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs
 
-FUNCTION = re.compile(r"torch\.(?P<name>\w+)\(\{0\}(, (?P<rest>[^()]*))?\)")
+FUNCTION = re.compile(r"(?P<module>torch|F)\.(?P<name>\w+)\(\{0\}(, (?P<rest>[^()]*))?\)")
 """Pattern of a template that calls a function of a module with the first operand."""
 
 KEPT = 4096
@@ -64,14 +64,16 @@ class Code:
         return made["write"]
 
 
-def methods(module: ModuleType, tensor: object) -> dict[str, str]:
-    """Returns templates that call a method of the first operand, for the ops whose function a module lacks, as far as
-    its tensors have a method of this name.
+def methods(module: ModuleType, functional: ModuleType | None, tensor: object) -> dict[str, str]:
+    """Returns templates that call a method of the first operand, for the ops whose function the modules lack, as far
+    as tensors have a method of this name.
     """
     found: dict[str, str] = {}
     for op in APPLIED:
         call = FUNCTION.fullmatch(template) if isinstance(template := row_of(op).template, str) else None
-        if call is not None and not hasattr(module, call["name"]) and hasattr(tensor, call["name"]):
+        if call is None or hasattr(module if call["module"] == "torch" else functional, call["name"]):
+            continue
+        if hasattr(tensor, call["name"]):
             found[op] = f"{{0}}.{call['name']}({call['rest'] or ''})"
     return found
 

@@ -260,7 +260,7 @@ class TorchInterface(Adapter):
         """Returns the name of the dtype."""
         return str(value.dtype).rpartition(".")[2]
 
-    def requires_grad(self, value: Tensor) -> bool:
+    def requires_grad(self, value: Tensor) -> bool | None:
         """Whether the tensor requires grad."""
         return value.requires_grad
 

@@ -1,4 +1,5 @@
-"""Calls of ops whose keywords a framework lacks: under NumPy's name of the keyword, or without it.
+"""Calls of ops in other forms than PyTorch's: a keyword under NumPy's name, or without it; numbers one by one in place
+of a tuple.
 
 PyTorch takes NumPy's names, too. A call without a keyword has PyTorch's default, so the op is limited to that value.
 """
@@ -13,6 +14,12 @@ from autograd_conformance.programs.language import Attr
 
 LACKING = re.compile(r"(?:unexpected|invalid) keyword(?: argument)? ['\"]?(\w+)")
 """Pattern of an error about a keyword that a function does not have."""
+
+OF_NUMBERS = re.compile(r"'(?:tuple|list)' object cannot be interpreted as an integer")
+"""Pattern of an error of a function that takes numbers in place of a tuple."""
+
+ONE_TUPLE = re.compile(r"^(\{0\}\.\w+\()(\{(?:shape|dims)\}\))$")
+"""Pattern of the call of a method whose only argument is a tuple."""
 
 NAMES = {"dim": "axis", "keepdim": "keepdims"}
 """NumPy's names of PyTorch's keywords."""
@@ -29,9 +36,11 @@ GIVEN = re.compile(r"(\w+)=\{([a-z]\w*)\}")
 
 
 def other_calls(template: str, why: str) -> Iterator[str]:
-    """Yields templates of the same call without the keyword that an error says is unsupported; none if it says no such
-    thing.
+    """Yields templates of the same call without the keyword or the tuple that an error says is unsupported; none if it
+    says no such thing.
     """
+    if OF_NUMBERS.search(why) and ONE_TUPLE.match(template):
+        yield ONE_TUPLE.sub(r"\1*\2", template)
     lacking = LACKING.search(why)
     keyword = lacking[1] if lacking else ""
     if keyword in NAMES:

@@ -1,47 +1,80 @@
-"""The call that makes a tensor from an array: `torch.tensor`, or the class `torch.Tensor` where only that works."""
+"""The call that makes a tensor from an array: `torch.tensor`, or the class `torch.Tensor` where only that works. The
+way to read a tensor's elements.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from types import ModuleType
+from typing import Any
 
 from autograd_conformance.frameworks.calls import Raised, attempt
-from autograd_conformance.frameworks.torchlike.interface import TENSOR, Maker, TorchInterface
+from autograd_conformance.frameworks.torchlike.interface import TENSOR, Maker, Tensor, TorchInterface
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.own_numpy import np
 
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A way to read a tensor's elements as an array."""
+
+    code: str
+    """The expression, as a template of `value`."""
+    read: Callable[[Any], Any]
+
+
+NUMPY = Reader("{value}.detach().numpy()", lambda tensor: tensor.detach().numpy())
+"""PyTorch's usual way."""
+
 MAKERS = (TENSOR, Maker("Tensor"), Maker("Tensor", takes_dtype=False))
 """The calls that are tried, the usual one first."""
 
+READERS = (
+    NUMPY,
+    Reader("{value}.numpy()", lambda tensor: tensor.numpy()),
+    Reader("{value}.data", lambda tensor: tensor.data),
+)
+"""The ways to read elements that are tried, the usual one first."""
 
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """No call makes a leaf."""
 
-    whys: dict[str, str]
-    """The reason for each call, by the name of what is called."""
+class Reading(TorchInterface):
+    """An adapter that makes leaves, and reads elements, in the way that works."""
+
+    reader: Reader = NUMPY
+
+    def elements(self, value: Tensor) -> np.ndarray:
+        """Returns the elements as an array, which may share the tensor's memory. A gradient may be an array itself."""
+        return np.asarray(value if isinstance(value, np.ndarray | np.generic) else self.reader.read(value))
+
+    def requires_grad(self, value: Tensor) -> bool | None:
+        """Whether the tensor requires grad; None for an array in place of a gradient, which is no part of a graph."""
+        return None if isinstance(value, np.ndarray | np.generic) else value.requires_grad
 
 
-def find_maker(adapter: TorchInterface) -> Maker | Unusable:
-    """Returns the first call that makes a right leaf of some dtype. If none does, it returns the usual one if that
-    makes a leaf that may hold a gradient, since a wrong one is judged; else it returns the reasons.
+def find_calls(adapter: Reading) -> dict[str, str]:
+    """Sets the adapter's `maker` and `reader` to the first ones that make a right leaf of some dtype.
+
+    If none do, it sets the usual ones if they make a leaf that may hold a gradient, since a wrong one is judged; else
+    it returns the reason for each call, by the name of what is called.
     """
     whys: dict[str, str] = {}
-    for maker in MAKERS:
-        adapter.maker = maker
+    for adapter.reader, adapter.maker in product(READERS, MAKERS):
         reasons = [_why_wrong(adapter, dtype) for dtype in USUAL]
         if None in reasons:
-            return maker
-        whys[f"{adapter.name}.{maker.name}"] = reasons[-1] or ""
-    adapter.maker = TENSOR
+            return {}
+        if adapter.reader is NUMPY:
+            whys[f"{adapter.name}.{adapter.maker.name}"] = reasons[-1] or ""
+    adapter.reader, adapter.maker = NUMPY, TENSOR
     made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in USUAL]
     held = [each if isinstance(each, Raised) else attempt(adapter.gradient, each) for each in made]
-    return Unusable(whys) if all(isinstance(each, Raised) for each in held) else TENSOR
+    return whys if all(isinstance(each, Raised) for each in held) else {}
 
 
-def _why_wrong(adapter: TorchInterface, dtype: str) -> str | None:
+def _why_wrong(adapter: Reading, dtype: str) -> str | None:
     """Returns why the adapter's call makes no right leaf of a dtype, in plain words; None if it makes one."""
     called = getattr(adapter.torch, adapter.maker.name, None)
     if called is None or isinstance(called, ModuleType):

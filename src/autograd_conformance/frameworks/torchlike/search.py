@@ -8,6 +8,7 @@ from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.trials import (
+    has_arrays_as_gradients,
     missing_capability,
     missing_dimensions,
     missing_op,
@@ -82,6 +83,8 @@ def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:
         if why:
             lacking[capability] = why
             adapter.capabilities = frozenset(adapter.capabilities) - {capability}
+    if has_arrays_as_gradients(adapter):
+        lacking[Capability.ASSIGNS] = "its gradients are arrays, not tensors"
     return lacking
 
 

@@ -37,7 +37,8 @@ from autograd_conformance.programs.own_numpy import np
 REFUSALS = re.compile(
     r"not (yet )?(been )?(implemented|supported)|unsupported|no kernel|incompatible (function|constructor) arguments"
     r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
-    r"|got multiple values|not differentiable|no derivative|object is not callable",
+    r"|got multiple values|not differentiable|no derivative|object is not callable"
+    r"|object cannot be interpreted as an integer|bad operand type|is not subscriptable",
     re.IGNORECASE,
 )
 """The words of messages about something that a framework does not have, or about the signature of a call."""
@@ -84,9 +85,10 @@ def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
             says = False  # the framework's own derivative made the call, so the fault is in its code
         case AttributeError(obj=obj):
             # a name that the framework's own code does not find on another object is a fault of that code; but a dict
-            # is a parameter group that a program gave, which an optimizer without groups takes for a tensor
+            # is a parameter group that a program gave, which an optimizer without groups takes for a tensor, and an
+            # array may be what the framework has as a gradient
             says = (
-                isinstance(obj, ModuleType | type | dict)
+                isinstance(obj, ModuleType | type | dict | np.ndarray | np.generic)
                 or OF_A_MODULE.match(str(error)) is not None
                 or _innermost(error).startswith("<")
                 or "Tensor" in type(obj).__name__
@@ -102,8 +104,9 @@ def _below_backward(error: BaseException) -> bool:
     backward call itself is not one.
     """
     codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
-    calls = [code.co_filename == interface.__file__ and code.co_name in BACKWARD for code in codes]
-    return any(calls[:-1]) and not calls[-1] and not any(f"{name}()" in str(error) for name in BACKWARD)
+    ours = [code.co_filename == interface.__file__ for code in codes]
+    calls = any(own and code.co_name in BACKWARD for own, code in zip(ours, codes))
+    return calls and not ours[-1] and not any(f"{name}()" in str(error) for name in BACKWARD)
 
 
 def _innermost(error: BaseException) -> str:
@@ -128,12 +131,25 @@ def _missing(adapter: Adapter, smallest: Smallest, text: str) -> str | None:
     """Returns why a program does not show a capability; None if it shows it."""
     result = tried(adapter, parse(text, VOCABULARY))
     if isinstance(result, Raised) and smallest.refuses:
-        return refusal(result.error) if text != smallest.text else None
+        is_first = text == smallest.text and not isinstance(result.error, TypeError)  # which is about the arguments
+        return None if is_first else refusal(result.error)
     if isinstance(result, Raised):
         return refusal(result.error)
     if smallest.refuses:
         return None if smallest.shows is not None and smallest.shows(result) else smallest.lacks
     return None if smallest.shows is None or smallest.shows(result) else smallest.lacks
+
+
+def has_arrays_as_gradients(adapter: TorchInterface) -> bool:
+    """Whether the gradient of a leaf is an array after a call, so that no program can assign a tensor in its place."""
+
+    def held() -> object:
+        reset(adapter)
+        leaf = adapter.leaf(np.array(2.0), True)
+        adapter.backward(adapter.apply("multiply", [leaf, leaf], ()), [None], None)
+        return adapter.gradient(leaf)
+
+    return isinstance(attempt(held), np.ndarray | np.generic)
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------
@@ -209,7 +225,8 @@ def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dty
     if isroutine(first):
         raise NotImplementedError("it is a method, where PyTorch has a property")
     if Capability.IMPERATIVE in adapter.capabilities and adapter.requires_grad(first):
-        adapter.backward([first], [np.ones_like(adapter.read(first))], None)
+        given = np.ones_like(adapter.read(first)) if Capability.COTANGENTS in adapter.capabilities else None
+        adapter.backward([first], [given], None)
 
 
 def missing_write(adapter: Adapter, name: str, dtype: str) -> str | None:

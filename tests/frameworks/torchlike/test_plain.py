@@ -1,0 +1,55 @@
+"""A framework that has no more than a class of tensors with arrays and a backward call is tested without an adapter."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_conformance.checking.check import first_violation
+from autograd_conformance.frameworks.loading.registry import load
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.frameworks.torchlike.adapter import TorchLike
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.capabilities import Capability as C
+from autograd_conformance.programs.formats.text import parse
+
+PLAIN = "torch-like:tests.frameworks.torchlike.plain"
+
+
+@pytest.fixture(scope="module")
+def plain() -> TorchLike:
+    adapter = load(PLAIN)
+    assert isinstance(adapter, TorchLike)
+    return adapter
+
+
+def test_what_it_has_is_found(plain: TorchLike):
+    assert plain.ops == {"multiply", "multiply_scalar", "exp", "relu", "reshape", "sum"}
+    found = {C.IMPERATIVE, C.ACCUMULATES, C.ZERO_TO_NONE, C.NON_SCALAR_CHECK, C.CONSTANTS, C.REQUIRES_GRAD}
+    absent = {C.COTANGENTS, C.COTANGENT_CHECK, C.ZERO_TO_ZEROS, C.DETACH, C.FUNCTIONAL, C.RETAIN, C.WRITES, C.MODES}
+    absent |= {C.MULTIPLE_ROOTS, C.NO_GRAD_CHECK, C.ASSIGNS}
+    assert found <= plain.capabilities
+    assert not absent & plain.capabilities
+    assert plain.code.templates["reshape"] == "{0}.reshape(*{shape})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = relu a; c = multiply b a; d = sum c dim=(0,) keepdim=False; backward d; backward d",
+        "a = leaf [[1, 2], [3, 4]]; b = reshape a shape=(4,); c = exp b; d = sum c dim=(0,) keepdim=False; backward d",
+        "a = leaf f32 [1, 2]; b = multiply a a; backward b",
+        "a = leaf 2; b = multiply a a; backward b; zero a; c = exp a; backward c",
+    ],
+)
+def test_it_is_judged(plain: TorchLike, text: str):
+    program, target = parse(text, VOCABULARY), InProcess(plain)
+    assert first_violation(program, target.observe(program), target) is None
+
+
+def test_its_printed_code_reads_arrays(plain: TorchLike):
+    assert plain.dialect is not None
+    assert (plain.dialect.elements, plain.dialect.in_full) == ("{value}.data", "{value}.data.tolist()")
+    printed = code(parse("a = leaf [1, 2]; b = reshape a shape=(2, 1)", VOCABULARY), plain.dialect)
+    assert printed[0].startswith("a = torch.Tensor(numpy.array([1.0, 2.0], ")
+    assert printed[1] == "b = a.reshape(*(2, 1))"
