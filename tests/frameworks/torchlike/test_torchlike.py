@@ -112,7 +112,7 @@ def test_another_default_of_an_optimizer_is_no_wrong_formula(partial: TorchLike,
         "logsumexp": "torch.logsumexp({0}, dim={dim})",
         "var": "torch.var({0}, axis={dim})",
     }
-    called = (f"{PARTIAL}: {op} is called as `{call}`: a keyword is unsupported" for op, call in templates.items())
+    called = (f"{PARTIAL}: {op} is called as `{call}`: PyTorch's call is unsupported" for op, call in templates.items())
     assert target.notes == (f"{PARTIAL}: adamw.weight_decay: {why}", *called)
     (tmp_path / "found.toml").write_text(to_toml(partial.findings, "found.toml"))
     assert read(tmp_path / "found.toml") == partial.findings
@@ -192,9 +192,20 @@ class _Keeps(Torch):
         super().backward(roots, cotangents, True, *rest)
 
 
+class _Replaces(_Keeps):
+    """Never frees a graph, and puts the gradient of the last call in place of what a leaf holds."""
+
+    def backward(self, *args: Any) -> None:
+        for holding in self._holding:
+            holding().grad = None
+        super().backward(*args)
+
+
 def test_a_framework_frees_if_a_second_call_adds_nothing():
+    lacks = "a second call of a graph adds gradients, or replaces them"
     assert missing_capability(_Silent(), Capability.FREES) is None
-    assert missing_capability(_Keeps(), Capability.FREES) == "a second call of a graph adds gradients"
+    assert missing_capability(_Keeps(), Capability.FREES) == lacks
+    assert missing_capability(_Replaces(), Capability.FREES) == lacks
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Smallest:
     lacks: str = ""
     """The reason that is reported if the program runs, but does not show the capability."""
     refuses: bool = False
-    """Whether the framework shows the capability by refusing the program's last line."""
+    """Whether the framework shows the capability by refusing a line of the program."""
     others: tuple[str, ...] = ()
     """Further programs that show the capability, for frameworks that lack something else that the first one needs."""
     on_numbers: bool = True
@@ -79,9 +79,12 @@ def _same_grad_object(seen: Observation) -> bool:
 
 
 def _not_added(seen: Observation) -> bool:
-    """Whether the second call left the gradient as it was: the graph is gone without a word."""
-    first, second = (next(iter(seen[at].gradients.values()), None) for at in (2, 3))
-    return None not in (first, second) and bool((first.value == second.value).all())  # type: ignore[union-attr]
+    """Whether the second call left the gradient as it was, and the third one did not: the graph is gone without a word,
+    and calls replace no gradient.
+    """
+    held = [next(iter(seen[at].gradients.values()), None) for at in (2, 3, 5)]
+    first, second, third = (None if each is None else each.value.tolist() for each in held)
+    return first is not None and first == second != third
 
 
 def _different_objects(seen: Observation) -> bool:
@@ -122,7 +125,10 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.ACCUMULATES: Smallest(TWICE),
     C.RETAIN: Smallest("a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True"),
     C.FREES: Smallest(
-        f"{CALLED}; backward b with [1, 1]", _not_added, refuses=True, lacks="a second call of a graph adds gradients"
+        f"{CALLED}; backward b with [1, 1]; c = multiply a a; backward c with [1, 1]",
+        _not_added,
+        refuses=True,
+        lacks="a second call of a graph adds gradients, or replaces them",
     ),
     C.NON_SCALAR_CHECK: Smallest(
         "a = leaf [1, 2]; b = multiply a a; backward b", refuses=True, lacks="a root of two elements needs no cotangent"

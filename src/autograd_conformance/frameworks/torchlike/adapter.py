@@ -167,7 +167,8 @@ class TorchLike(Reading):
             given = {f"{name}.{key}": repr(value) for name, pairs in self.always_given.items() for key, value in pairs}
             self.dialect = replace(self.dialect, always_given=given)
         called = (
-            f"{self.name}: {op} is called as `{code}`: a keyword is unsupported" for op, code in found.templates.items()
+            f"{self.name}: {op} is called as `{code}`: PyTorch's call is unsupported"
+            for op, code in found.templates.items()
         )
         self.notes = (*(f"{self.name}: {setting}: {why}" for setting, why in found.defaults.items()), *called)
 

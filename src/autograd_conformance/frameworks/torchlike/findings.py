@@ -33,7 +33,7 @@ class Findings:
     defaults: Reasons = field(default_factory=dict)
     """Settings whose defaults differ from PyTorch's, such as ``adamw.weight_decay``. Programs always give them."""
     templates: Mapping[str, str] = field(default_factory=dict)
-    """The code that calls an op, where a keyword is unsupported. An attribute that it leaves out has PyTorch's
+    """The code that calls an op, where PyTorch's call is unsupported. An attribute that it leaves out has PyTorch's
     default.
     """
 
@@ -44,7 +44,7 @@ TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name
 HEAD = """# The features that {name} {version} lacks, found by trying. All others count as there, and are tested.
 # Delete a line to have something tested all the same; add one, with a reason, to leave something out. Then type
 #     autograd-conformance --framework={like}:{name}@{file}
-# The last table has the code that calls an op, where a keyword is unsupported.
+# The last table has the code that calls an op, where PyTorch's call is unsupported.
 """
 
 
