@@ -15,6 +15,13 @@ from autograd_conformance.programs.formats.text import parse
 
 PLAIN = "torch-like:tests.frameworks.torchlike.plain"
 
+TEXTS = (
+    "a = leaf [1, 2]; b = relu a; c = multiply b a; d = sum c dim=(0,) keepdim=False; backward d; backward d",
+    "a = leaf [[1, 2], [3, 4]]; b = reshape a shape=(4,); c = exp b; d = sum c dim=(0,) keepdim=False; backward d",
+    "a = leaf f32 [1, 2]; b = multiply a a; backward b",
+    "a = leaf 2; b = multiply a a; backward b; zero a; c = exp a; backward c",
+)
+
 
 @pytest.fixture(scope="module")
 def plain() -> TorchLike:
@@ -33,15 +40,19 @@ def test_what_it_has_is_found(plain: TorchLike):
     assert plain.code.templates["reshape"] == "{0}.reshape(*{shape})"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a = leaf [1, 2]; b = relu a; c = multiply b a; d = sum c dim=(0,) keepdim=False; backward d; backward d",
-        "a = leaf [[1, 2], [3, 4]]; b = reshape a shape=(4,); c = exp b; d = sum c dim=(0,) keepdim=False; backward d",
-        "a = leaf f32 [1, 2]; b = multiply a a; backward b",
-        "a = leaf 2; b = multiply a a; backward b; zero a; c = exp a; backward c",
-    ],
-)
+def test_a_class_may_take_an_array_alone():
+    adapter = load(f"{PLAIN}_values")
+    assert adapter.ops == {"multiply", "multiply_scalar", "exp", "relu", "reshape", "sum"}
+    assert {C.IMPERATIVE, C.ACCUMULATES, C.NON_SCALAR_CHECK} <= adapter.capabilities
+    assert not {C.CONSTANTS, C.REQUIRES_GRAD, C.NO_GRAD_CHECK} & adapter.capabilities
+    assert adapter.dialect is not None
+    printed = code(parse("a = leaf [1, 2]", VOCABULARY), adapter.dialect)
+    assert "requires_grad" not in printed[0]
+    program, target = parse(TEXTS[0], VOCABULARY), InProcess(adapter)
+    assert first_violation(program, target.observe(program), target) is None
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_it_is_judged(plain: TorchLike, text: str):
     program, target = parse(text, VOCABULARY), InProcess(plain)
     assert first_violation(program, target.observe(program), target) is None

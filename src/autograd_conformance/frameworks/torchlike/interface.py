@@ -27,6 +27,8 @@ class Maker:
     """The name of the function or class in the framework's module."""
     takes_dtype: bool = True
     """Whether it takes a dtype; else its tensors have the dtype of the array."""
+    takes_flag: bool = True
+    """Whether it takes `requires_grad`; else every tensor may hold a gradient."""
 
 
 TENSOR = Maker("tensor")
@@ -83,8 +85,9 @@ class TorchInterface(Adapter):
         dtype = getattr(self.torch, name, None)
         dtype = dtype or getattr(sys.modules.get("torch"), name, None)  # of bindings of libtorch, which have none
         flags = {} if dtype is None or not self.maker.takes_dtype else {"dtype": dtype}
+        flags |= {"requires_grad": requires_grad} if self.maker.takes_flag else {}
         given = data if self.maker is TENSOR else np.array(data, copy=True)  # a class may keep the array itself
-        return getattr(self.torch, self.maker.name)(given, **flags, requires_grad=requires_grad)
+        return getattr(self.torch, self.maker.name)(given, **flags)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         """Returns a tensor with the array's dtype."""

@@ -30,7 +30,12 @@ class Reader:
 NUMPY = Reader("{value}.detach().numpy()", lambda tensor: tensor.detach().numpy())
 """PyTorch's usual way."""
 
-MAKERS = (TENSOR, Maker("Tensor"), Maker("Tensor", takes_dtype=False))
+MAKERS = (
+    TENSOR,
+    Maker("Tensor"),
+    Maker("Tensor", takes_dtype=False),
+    Maker("Tensor", takes_dtype=False, takes_flag=False),
+)
 """The calls that are tried, the usual one first."""
 
 READERS = (
@@ -46,13 +51,26 @@ class Reading(TorchInterface):
 
     reader: Reader = NUMPY
 
+    def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
+        """Returns a tensor with the array's dtype."""
+        if not requires_grad and not self.maker.takes_flag:
+            raise NotImplementedError("no leaf is constant: the class takes no requires_grad")
+        return super().leaf(data, requires_grad)
+
     def elements(self, value: Tensor) -> np.ndarray:
         """Returns the elements as an array, which may share the tensor's memory. A gradient may be an array itself."""
         return np.asarray(value if isinstance(value, np.ndarray | np.generic) else self.reader.read(value))
 
     def requires_grad(self, value: Tensor) -> bool | None:
-        """Whether the tensor requires grad; None for an array in place of a gradient, which is no part of a graph."""
-        return None if isinstance(value, np.ndarray | np.generic) else value.requires_grad
+        """Whether the tensor requires grad; None for an array in place of a gradient, which is no part of a graph, and
+        where every tensor may hold a gradient.
+        """
+        is_known = self.maker.takes_flag and not isinstance(value, np.ndarray | np.generic)
+        return value.requires_grad if is_known else None
+
+    def dtype(self, value: Tensor) -> str:
+        """Returns the name of the dtype; that of the elements if the tensor has none."""
+        return super().dtype(value if hasattr(value, "dtype") else self.elements(value))
 
 
 def find_calls(adapter: Reading) -> dict[str, str]:
@@ -66,7 +84,7 @@ def find_calls(adapter: Reading) -> dict[str, str]:
         reasons = [_why_wrong(adapter, dtype) for dtype in USUAL]
         if None in reasons:
             return {}
-        if adapter.reader is NUMPY:
+        if adapter.reader is NUMPY and adapter.maker.takes_flag:
             whys[f"{adapter.name}.{adapter.maker.name}"] = reasons[-1] or ""
     adapter.reader, adapter.maker = NUMPY, TENSOR
     made = [attempt(adapter.leaf, np.ones(2, dtype), True) for dtype in USUAL]
@@ -86,7 +104,7 @@ def _why_wrong(adapter: Reading, dtype: str) -> str | None:
     for what, read, expected in (
         ("elements", lambda: adapter.read(leaf).tolist(), data.tolist()),
         ("dtype", lambda: adapter.dtype(leaf), dtype),
-        ("requires_grad", lambda: adapter.requires_grad(leaf), True),
+        ("requires_grad", lambda: adapter.requires_grad(leaf), True if adapter.maker.takes_flag else None),
     ):
         found = attempt(read)
         if isinstance(found, Raised):
@@ -110,6 +128,7 @@ def printed_with(maker: Maker, dialect: Dialect) -> Dialect:
     before, after = f"torch.{maker.name}(numpy.", f", dtype='{{dtype}}'){dtype}{{flags}})"
     return replace(
         dialect,
+        differentiable=dialect.differentiable if maker.takes_flag else "",
         prelude=f"import numpy\n{dialect.prelude}",
         tensor=f"{before}array({{data}}{after}",
         empty=f"{before}zeros({{shape}}{after}",

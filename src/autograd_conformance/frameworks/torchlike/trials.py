@@ -131,7 +131,8 @@ def _missing(adapter: Adapter, smallest: Smallest, text: str) -> str | None:
     """Returns why a program does not show a capability; None if it shows it."""
     result = tried(adapter, parse(text, VOCABULARY))
     if isinstance(result, Raised) and smallest.refuses:
-        is_first = text == smallest.text and not isinstance(result.error, TypeError)  # which is about the arguments
+        # these are about the arguments of a call, and about leaves that no call makes
+        is_first = text == smallest.text and not isinstance(result.error, TypeError | NotImplementedError)
         return None if is_first else refusal(result.error)
     if isinstance(result, Raised):
         return refusal(result.error)
@@ -224,7 +225,7 @@ def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dty
     first = adapter.apply(op.name, leaves, attrs)[0]
     if isroutine(first):
         raise NotImplementedError("it is a method, where PyTorch has a property")
-    if Capability.IMPERATIVE in adapter.capabilities and adapter.requires_grad(first):
+    if Capability.IMPERATIVE in adapter.capabilities and adapter.requires_grad(first) is not False:
         given = np.ones_like(adapter.read(first)) if Capability.COTANGENTS in adapter.capabilities else None
         adapter.backward([first], [given], None)
 
