@@ -7,8 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograd_conformance.programs.language import Ref
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.capabilities import PYTORCH, Traits
+from autograd_conformance.programs.formats.text import parse
+from autograd_conformance.programs.language import Backward, Program, Ref
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from tests.rules.judge.tampering import Tamper, verdict
 
 A = "a = leaf [1, 2]"
@@ -139,3 +145,16 @@ def test_a_gradient_of_zeros_is_not_put_down_to_a_fault_that_would_give_zeros_by
     found = verdict(f"{A}; b = softmax a dim=0; backward b with [0, 1]", holding(0, 0))
     assert found is not None
     assert found.diagnosis is None
+
+
+def test_zeros_with_which_leaves_begin_are_no_gradient_that_a_leaf_held():
+    *computing, call = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
+    assert isinstance(call, Backward)
+    zeros = {Ref(0): np.zeros(())}
+    held, begun = (
+        diagnose(Reference(Program(tuple(computing)), traits), call, Ref(0), zeros, zeros, alone=True)
+        for traits in (PYTORCH, Traits(begins_with_zeros=True))
+    )
+    assert held is not None
+    assert held.kind is DiagnosisKind.NOTHING_ADDED
+    assert begun is None

@@ -244,6 +244,7 @@ def test_printed_code_imports_the_module_in_the_place_of_pytorch(partial: TorchL
         (TypeError("unsupported operand type(s) for *: 'X' and 'X'"), True),
         (RuntimeError("sin is not yet implemented"), True),
         (RuntimeError("boom"), False),
+        (ValueError("backward() is supported only for tensors of one element"), True),
         (ValueError("shapes do not match"), False),
         (ZeroDivisionError("division by zero"), False),
     ],

@@ -35,7 +35,8 @@ from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.own_numpy import np
 
 REFUSALS = re.compile(
-    r"not (yet )?(been )?(implemented|supported)|unsupported|no kernel|incompatible (function|constructor) arguments"
+    r"not (yet )?(been )?(implemented|supported)|unsupported|supported only|only supported|no kernel"
+    r"|incompatible (function|constructor) arguments"
     r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
     r"|got multiple values|not differentiable|no derivative|object is not callable"
     r"|object cannot be interpreted as an integer|bad operand type|is not subscriptable",

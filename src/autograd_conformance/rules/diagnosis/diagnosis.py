@@ -78,7 +78,7 @@ def _explanations(
         return {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
 
     if old.get(leaf) is not None:
-        yield from _old_and_new(old, before, expected)
+        yield from _old_and_new(reference, old, before, expected)
     for diagnosis, contributions in state_faults(reference, call):
         yield diagnosis, total(contributions)
     for diagnosis, contributions in graph_faults(reference, call):
@@ -121,11 +121,14 @@ def _turned(before: Totals, expected: Totals, alone: bool) -> Iterator[tuple[Dia
     yield diagnosis, {r: before[r] + turned[r] for r in expected}
 
 
-def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
+def _old_and_new(
+    reference: Reference, old: Gradients, before: Totals, expected: Totals
+) -> Iterator[tuple[Diagnosis, Totals]]:
     """Yields faults of accumulation: leaves that held a gradient do not hold the sum; all other leaves hold the right
-    gradient.
+    gradient. Where leaves begin with zeros, zeros are no gradient that a leaf held.
     """
-    had = {r: old.get(r) is not None for r in expected}
+    zeros = reference.traits.begins_with_zeros
+    had = {r: old.get(r) is not None and (before[r].any() or not zeros) for r in expected}
     yield Diagnosis(DiagnosisKind.OVERWRITTEN), dict(expected)
     yield Diagnosis(DiagnosisKind.NOTHING_ADDED), {r: before[r] if had[r] else c for r, c in expected.items()}
     yield Diagnosis(DiagnosisKind.OLD_ADDED), {r: 2 * before[r] if had[r] else c for r, c in expected.items()}
