@@ -76,6 +76,7 @@ def test_an_operand_without_elements() -> None:
         ("index must be integer dtype", INDEX),
         ("tensors used as indices must be integer or boolean", INDEX),
         ("dim must be an integer", None),
+        ("tuple indices must be integers or slices, not tuple", None),
     ],
 )
 def test_what_a_message_says_by_itself(message: str, meaning: str | None) -> None:

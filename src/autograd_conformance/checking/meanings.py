@@ -32,7 +32,11 @@ _RANK = re.compile(
 
 _NUMBER = re.compile(r"'(?:float|int|bool|complex)' object has no attribute ")
 
-_INDEX = re.compile(r"\bind(?:ex|ices)\b.*\binteger|\binteger.*\bind(?:ex|ices)\b", re.IGNORECASE)
+_INDEX = re.compile(
+    r"^(?!(?:list|tuple) indices must).*(?:\bind(?:ex|ices)\b.*\binteger|\binteger.*\bind(?:ex|ices)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Messages about indices; not Python's, which are about a list or a tuple of the framework's own code."""
 
 FEWER_ROUNDINGS = 2.0**29
 """A rounding in float64 is this much smaller than one in float32."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from autograd_conformance.checking.check import first_violation
@@ -64,3 +65,11 @@ def test_its_printed_code_reads_arrays(plain: TorchLike):
     printed = code(parse("a = leaf [1, 2]; b = reshape a shape=(2, 1)", VOCABULARY), plain.dialect)
     assert printed[0].startswith("a = torch.Tensor(numpy.array([1.0, 2.0], ")
     assert printed[1] == "b = a.reshape(*(2, 1))"
+
+
+def test_a_flag_that_is_not_claimed_is_not_read():
+    adapter = load(PLAIN)
+    assert isinstance(adapter, TorchLike)
+    assert adapter.requires_grad(adapter.leaf(np.array(2.0), False)) is False
+    adapter.capabilities -= {C.REQUIRES_GRAD}
+    assert adapter.requires_grad(adapter.leaf(np.array(2.0), False)) is None

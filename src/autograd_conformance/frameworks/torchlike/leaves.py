@@ -13,6 +13,7 @@ from typing import Any
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Maker, Tensor, TorchInterface
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.own_numpy import np
@@ -62,10 +63,10 @@ class Reading(TorchInterface):
         return np.asarray(value if isinstance(value, np.ndarray | np.generic) else self.reader.read(value))
 
     def requires_grad(self, value: Tensor) -> bool | None:
-        """Whether the tensor requires grad; None for an array in place of a gradient, which is no part of a graph, and
-        where every tensor may hold a gradient.
+        """Whether the tensor requires grad. None where that is not claimed, as some frameworks have flags of leaves
+        alone, and for an array in place of a gradient.
         """
-        is_known = self.maker.takes_flag and not isinstance(value, np.ndarray | np.generic)
+        is_known = Capability.REQUIRES_GRAD in self.capabilities and not isinstance(value, np.ndarray | np.generic)
         return value.requires_grad if is_known else None
 
     def dtype(self, value: Tensor) -> str:
@@ -104,7 +105,7 @@ def _why_wrong(adapter: Reading, dtype: str) -> str | None:
     for what, read, expected in (
         ("elements", lambda: adapter.read(leaf).tolist(), data.tolist()),
         ("dtype", lambda: adapter.dtype(leaf), dtype),
-        ("requires_grad", lambda: adapter.requires_grad(leaf), True if adapter.maker.takes_flag else None),
+        ("requires_grad", lambda: leaf.requires_grad if adapter.maker.takes_flag else True, True),
     ):
         found = attempt(read)
         if isinstance(found, Raised):
