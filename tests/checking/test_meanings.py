@@ -107,3 +107,4 @@ def test_forms_of_one_function() -> None:
         "vector_norm_inf",
     )
     assert (unbatched_rank("max_pool2d"), unbatched_rank("nll_loss"), unbatched_rank("softmax")) == (3, 1, None)
+    assert (unbatched_rank("pixel_shuffle"), unbatched_rank("multi_margin_loss")) == (3, 1)

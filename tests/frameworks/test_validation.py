@@ -122,3 +122,15 @@ def test_a_value_of_a_wrong_shape_that_is_cut_into_more_parts_is_at_fault():
     assert violation is not None
     assert (violation.rule, violation.at) == ("gradients/forward", 1)
     assert undecided_error(*seen) == Raised(Kind.UNDECIDED, "OtherCount", "apply('unstack') gave 2 results, not 1")
+
+
+def test_a_framework_that_fails_in_some_op_passes_the_smoke_test(monkeypatch: pytest.MonkeyPatch):
+    def fails(*operands: tiny.Tensor, **attributes: object) -> tiny.Tensor:
+        raise RuntimeError("it is broken")
+
+    monkeypatch.setattr(tiny, "sin", fails)
+    smoke(Tiny())
+    for op in Tiny.ops:
+        monkeypatch.setattr(tiny, op, fails)
+    with pytest.raises(AdapterError, match=r"apply\('sin'\) raised RuntimeError: it is broken"):
+        smoke(Tiny())

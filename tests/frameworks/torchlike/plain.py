@@ -1,5 +1,5 @@
 """A small autograd as many people write one: a class of tensors with operators and methods, arrays as elements and
-gradients, and a backward call without arguments. It has neither functions nor `detach`.
+gradients, and a backward call without arguments. It has neither functions, nor `detach`, nor dtypes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ class Tensor:
         self.requires_grad, self.grad = requires_grad, None
         self.operands: tuple[Tensor, ...] = ()
         self.pull: Callable[[np.ndarray], tuple[np.ndarray, ...]] = lambda grad: ()
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
 
     def _made(self, data: np.ndarray, operands: tuple[Tensor, ...], pull: Callable) -> Tensor:
         made = Tensor(data, any(each.requires_grad for each in operands))
@@ -62,7 +58,7 @@ class Tensor:
         for each in reversed(order):
             total = totals[id(each)]
             if not each.operands:
-                added = total.astype(each.dtype)
+                added = total.astype(each.data.dtype)
                 each.grad = added if each.grad is None else each.grad + added
             for operand, part in zip(each.operands, each.pull(total)):
                 if operand.requires_grad:

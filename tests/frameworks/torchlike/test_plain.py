@@ -13,6 +13,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability as C
 from autograd_conformance.programs.formats.text import parse
+from tests.frameworks.torchlike import plain as plain_module
 
 PLAIN = "torch-like:tests.frameworks.torchlike.plain"
 
@@ -65,6 +66,14 @@ def test_its_printed_code_reads_arrays(plain: TorchLike):
     printed = code(parse("a = leaf [1, 2]; b = reshape a shape=(2, 1)", VOCABULARY), plain.dialect)
     assert printed[0].startswith("a = torch.Tensor(numpy.array([1.0, 2.0], ")
     assert printed[1] == "b = a.reshape(*(2, 1))"
+
+
+def test_elements_may_be_read_by_numpy(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plain_module.Tensor, "numpy", lambda self: self.data.copy(), raising=False)
+    adapter = load(PLAIN)
+    assert adapter.dialect is not None
+    assert adapter.dialect.elements == "{value}.numpy()"
+    assert adapter.read(adapter.leaf(np.array([1.5, 2.0]), True)).tolist() == [1.5, 2.0]
 
 
 def test_a_flag_that_is_not_claimed_is_not_read():

@@ -85,6 +85,7 @@ def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:
             adapter.capabilities = frozenset(adapter.capabilities) - {capability}
     if has_arrays_as_gradients(adapter):
         lacking[Capability.ASSIGNS] = "its gradients are arrays, not tensors"
+        adapter.capabilities = frozenset(adapter.capabilities) - {Capability.ASSIGNS}
     return lacking
 
 
