@@ -54,6 +54,11 @@ class Alphabet:
     excluded: frozenset[str] = frozenset()
     """Ops of the framework that no program uses, because they break a rule when each runs alone."""
 
+    listed: frozenset[str] = frozenset()
+    """Those of `excluded` that a known difference names. The tests of their in-place ops run: these may be right, or
+    wrong in another way.
+    """
+
     first_order_only: frozenset[str] = frozenset()
     """Ops not used in programs that differentiate twice or more, because their second derivatives are faulty."""
 
@@ -203,9 +208,7 @@ class Alphabet:
             why = f"needs {' or '.join(absent)}"
             if self.retries:
                 raise UnsupportedShape(why)
-            unsupported = UnsupportedOp(why)
-            unsupported.is_missing = self.excluded.isdisjoint(names)
-            raise unsupported
+            raise UnsupportedOp(why, is_missing=self.excluded.isdisjoint(names))
         return found
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:

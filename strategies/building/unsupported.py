@@ -12,8 +12,10 @@ class Unsupported(Exception):
 class UnsupportedOp(Unsupported):
     """Raised if this draw needs an op that the framework does not have; other draws may not need it."""
 
-    is_missing = True
-    """Whether the framework claims none of the ops that would do; False if one of them breaks a rule."""
+    def __init__(self, message: str, *, is_missing: bool) -> None:
+        super().__init__(message)
+        self.is_missing = is_missing
+        """Whether the framework claims none of the ops that would do; False if one of them breaks a rule."""
 
 
 class UnsupportedShape(Unsupported, UnsatisfiedAssumption):

@@ -42,8 +42,7 @@ def single_writes(b: Draft, name: str) -> None:
     with operands that may require grad; then a backward call on the target or on the whole copy.
     """
     b.require(Capability.WRITES)
-    if name not in b.writes.known[1]:
-        raise Unsupported(f"the framework has no {name}, or its out-of-place op is missing or breaks a rule")
+    b.writes.require(name)
     row = b.alphabet.row(name)
     for _ in range(3):
         value = b.operands.tensor(b.pick(b.alphabet.shapes(row.fresh)), domain=row.domain(0))

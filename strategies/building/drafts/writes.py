@@ -13,6 +13,7 @@ from autograd_conformance.strategies.building.drafts.operands import Operands
 from autograd_conformance.strategies.building.drafts.ops import LIMIT, Ops
 from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.randomness.choices import Choices
+from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
 
 USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
@@ -41,6 +42,19 @@ class Writes:
     def known(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Two tuples of the in-place ops that can be drawn: the usual ones, and all."""
         return writes_of(tuple(self._script.alphabet.ops), tuple(self._script.alphabet.writes))
+
+    def require(self, name: str) -> None:
+        """Raises `Unsupported` unless the framework has the named in-place op and a test of it can fail for a reason of
+        its own: its out-of-place op breaks no rule alone, or has a known difference, which the in-place op may not
+        have.
+        """
+        alphabet = self._script.alphabet
+        if name not in alphabet.writes:
+            raise Unsupported(f"the framework has no {name}")
+        same = (op for op, row in OPS.items() if row.reference is WRITES[name].reference)
+        broken = next((op for op in same if op in alphabet.excluded and op not in alphabet.listed), None)
+        if broken is not None:
+            raise UnsupportedOp(f"{broken} breaks a rule even out of place", is_missing=False)
 
     def to(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
         """Writes to a value in place, by the named in-place op or a drawn one. Returns False if the op does not fit the

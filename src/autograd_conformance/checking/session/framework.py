@@ -249,6 +249,7 @@ class FrameworkUnderTest:
             replace(
                 left,
                 excluded=self.faulty_ops,
+                listed=self._listed_once,
                 first_order_only=self.faulty_second_order,
                 second_order_only=self.faulty_third_order,
             )
