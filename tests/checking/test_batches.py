@@ -22,6 +22,8 @@ from autograd_conformance.checking.audit.programs import fault_of, outcomes, pro
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Settings
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
@@ -33,9 +35,10 @@ from autograd_conformance.plugin.demands import CORPUS, _demand
 from autograd_conformance.plugin.stash import SESSION, WAITING
 from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.language import Grad, Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.strategies.building import alphabet
 
 
 class Costly(TorchRegions):
@@ -107,10 +110,40 @@ def test_programs_are_joined():
         "a = leaf [1, 2]; b = sin a; backward b with [1, 1] retain=True",
         "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; backward b with [1, 1]",
         "a = leaf [1, 2]; no_grad: b = sin a",
+        "a = leaf [1, 2]; b = sin a; c = grad b wrt a with [1, 1] create=True materialize=True",
+        "a = leaf [1, 2]; b = sin a; c = grad b wrt a with [1, 1]",
     ],
 )
 def test_what_says_more_is_not(text):
     assert not can_join(parse(text, VOCABULARY))
+
+
+def test_functional_programs_are_joined():
+    one = parse("a = leaf [1, 2]; b = sin a; c = grad b wrt a with [1, 3] materialize=True", VOCABULARY)
+    text = "a = leaf 2; b = leaf 3; c = multiply a b; d, e = grad c wrt a, b materialize=True"
+    whole = joined([one, parse(text, VOCABULARY)])
+    assert [type(step).__name__ for step in whole.program] == ["Leaf", "Apply", "Leaf", "Leaf", "Apply", "Grad"]
+    call = whole.program[5]
+    assert isinstance(call, Grad)
+    assert call.roots == (Ref(1), Ref(4)) and call.inputs == (Ref(0), Ref(2), Ref(3)) and call.materialize_grads
+    assert whole.parts == ((0,), (0,), (1,), (1,), (1,), (0, 1, 1))
+    assert violation_of(whole.program, InProcess(TorchFunc())) is None
+
+
+class WrongDerivative(TorchFunc):
+    """The gradient of a call's second input is twice what it has to be."""
+
+    def vjp(self, *given: Any) -> Sequence[torch.Tensor]:
+        first, *rest = super().vjp(*given)
+        return [first, *(2 * each for each in rest[:1]), *rest[1:]]
+
+
+def test_an_op_with_a_wrong_derivative_is_found_among_functional_programs():
+    ran: list[Program] = []
+    wrong = InProcess(WrongDerivative(), ran.append)
+    with alphabet.using(alphabet_of(wrong, ("float64",))):
+        assert list(passing_in_batch(("exp", "sin", "tanh"), wrong, ("float64",))) == ["exp"]
+    assert len(ran) == 3, "each wrong gradient names the program that it is of"
 
 
 def test_a_unit_serves_many_programs():

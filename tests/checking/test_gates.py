@@ -8,7 +8,7 @@ import pytest
 
 from autograd_conformance.checking.audit.gate_worker import END, GateNote, broken_stages
 from autograd_conformance.checking.audit.gates import GATES, gates_of
-from autograd_conformance.checking.audit.gating import NOTHING_WAITS, Waiting, gate_run
+from autograd_conformance.checking.audit.gating import NOTHING_WAITS, Waiting, gate_run, takes_long
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
@@ -130,3 +130,21 @@ def test_gates_run_in_processes_of_their_own(name: str, broken: set[str]) -> Non
 def test_a_slow_framework_is_noticed() -> None:
     found = gate_run(f"{BROKEN}:Seconds", "cpu", "float64", 60.0)
     assert found.is_slow and not found.broken
+
+
+@pytest.mark.parametrize(
+    ("gate_seconds", "ops", "jobs", "seconds", "long"),
+    [
+        (0.0015, 334, 2, 30.0, False),
+        (0.1, 237, 2, 145.0, True),
+        (0.1, 237, 2, 900.0, False),
+        (0.1, 4, 2, 30.0, False),
+        (0.01, 237, 1, 30.0, True),
+        (0.01, 237, 0, 90.0, False),
+        (0.2, 1, 8, 900.0, True),
+    ],
+)
+def test_ops_run_in_batches_if_running_each_alone_would_take_too_long(
+    gate_seconds: float, ops: int, jobs: int, seconds: float, long: bool
+) -> None:
+    assert takes_long(gate_seconds, ops, jobs, seconds) is long

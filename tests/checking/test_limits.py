@@ -33,6 +33,12 @@ def test_gates_have_a_part_of_what_loading_leaves() -> None:
 def test_an_audit_takes_at_least_as_long_as_loading_its_processes() -> None:
     assert lasting(50, 10).audit_until(slow=False) == NOW + 10 + 15
     assert lasting(39, 10).audit_until(slow=False) == NOW, "it would take longer to load than to run"
-    assert lasting(50, 0).audit_until(slow=True) == NOW + 10
-    assert lasting(50, 5).audit_until(slow=True) == NOW + 5 + 8
-    assert lasting(50, 10).audit_until(slow=True) == NOW
+    assert lasting(300, 0).audit_until(slow=True) == NOW + 15
+    assert lasting(300, 10).audit_until(slow=True) == NOW + 10 + 14
+    assert lasting(200, 10).audit_until(slow=True) == NOW
+
+
+def test_a_deadline_leaves_the_audit_half_of_the_time() -> None:
+    assert lasting(50, 5).audit_seconds == 20
+    assert lasting(5, 5).audit_seconds == 0
+    assert UNLIMITED.audit_seconds is None

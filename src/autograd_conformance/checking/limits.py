@@ -18,7 +18,7 @@ seconds that are reserved; at most half of the run's seconds are.
 GATED = 0.2
 """The fraction of a run's remaining seconds that the gates, the smallest programs of each stage, may take."""
 
-AUDITED, AUDITED_SLOWLY = 0.5, 0.2
+AUDITED, AUDITED_SLOWLY = 0.5, 0.05
 """The fraction of a run's remaining seconds or programs after which the audit, which runs each op alone, ends, so that
 tests run, too; and that of the seconds if a single program takes so long that the framework cannot bear many.
 """
@@ -93,6 +93,12 @@ class Limits:
             return inf
         part = (AUDITED_SLOWLY if slow else AUDITED) * (seconds - 2 * self.loading)
         return self._after(part) if part >= self.loading else time.monotonic()
+
+    @property
+    def audit_seconds(self) -> float | None:
+        """The number of seconds that the audit may take if it begins now; None without a deadline."""
+        seconds = self.seconds_left()
+        return None if seconds is None else AUDITED * max(0.0, seconds - 2 * self.loading)
 
     def _after(self, seconds: float) -> float:
         """Returns the time at which a process that is started now has run programs for a number of seconds."""

@@ -49,14 +49,16 @@ def _waiting(config: pytest.Config) -> Waiting:
         return NOTHING_WAITS
     dtype = session.framework.drawable[0]
     store = Store(target, settings.name, settings.device, dtype, PASSED)
-    if not config.option.audit and PASSED in store.notes(lambda note: note.outcome == "fine"):
+    passed = store.notes(lambda note: note.outcome == "fine").get(PASSED)
+    if not config.option.audit and passed is not None:
+        session.process.gate_seconds = passed.seconds
         return NOTHING_WAITS
     with stopping_on_full_disk():
         found = gate_run(settings.name, settings.device, dtype, settings.timeout, config.stash[LIMITS].gates_until())
-    session.process.slow = found.is_slow
+    session.process.gate_seconds = found.seconds or 0.0
     broken = {stage: faults for stage, faults in found.broken.items() if _is_broken(faults, session)}
     if found.is_complete and not found.broken and not found.is_slow:
-        store.keep({PASSED: Note(PASSED, "fine")})
+        store.keep({PASSED: Note(PASSED, "fine", seconds=found.seconds or 0.0)})
     waiting = Waiting.of(frozenset(broken))
     recorder = config.pluginmanager.get_plugin("recorder")
     assert recorder is not None

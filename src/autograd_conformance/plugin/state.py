@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.checking.audit.gating import takes_long
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import NO_NOTES, AuditCutShort, AuditFailed, audit
@@ -41,6 +42,9 @@ from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.rules.catalogue import RULES
+
+SELECTED = 30.0
+"""Seconds that someone who selected a few tests waits at most before they run, apart from starting processes."""
 
 
 def runs_suites(config: pytest.Config) -> bool:
@@ -140,7 +144,6 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
-    slow = session.process.slow and config.stash[LIMITS].seconds_left() is not None
     limits, needed = config.stash[LIMITS], needed_ops(config.args, config.option.keyword)
     but |= session.settings.skips.ops | ({*OPS} - {*needed})
     store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
@@ -152,6 +155,8 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but
     left = len(every.difference(kept))
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
+    patience = _patience(config)
+    slow = patience is not None and takes_long(session.process.gate_seconds, left, jobs, patience)
     try:
         with stopping_on_full_disk():
             found, notes = audit(
@@ -171,6 +176,15 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
     return replace(_blamed(found, session, name, described, limits), untried=every.difference(notes))
+
+
+def _patience(config: pytest.Config) -> float | None:
+    """Returns the number of seconds that running each op alone may take before ops have to run in batches; None if that
+    may take as long as it does.
+    """
+    seconds = config.stash[LIMITS].audit_seconds
+    selected = bool(config.option.keyword) or any("::" in arg for arg in config.args)
+    return SELECTED if seconds is None and selected else seconds
 
 
 def _blamed(found: AuditResult, session: Session, name: str, described: Description, limits: Limits) -> AuditResult:

@@ -27,6 +27,9 @@ POLL = 0.02
 SLOW = 0.1
 """Seconds for a gate, a program of one to three ops, above which a framework counts as slow."""
 
+PROGRAMS = 25
+"""About the number of programs with which the audit runs one op."""
+
 
 class GateRun(NamedTuple):
     """The result of running the gates of all stages."""
@@ -42,6 +45,14 @@ class GateRun(NamedTuple):
     def is_slow(self) -> bool:
         """Whether the framework takes so long for a program that it cannot bear many."""
         return self.seconds is not None and self.seconds > SLOW
+
+
+def takes_long(gate_seconds: float, ops: int, jobs: int, seconds: float) -> bool:
+    """Returns whether running each op alone takes too long, so that ops have to run in batches: of a framework that
+    counts as slow, or where so many ops in so many processes exceed `seconds` even if no program takes longer than a
+    gate.
+    """
+    return gate_seconds > SLOW or gate_seconds * PROGRAMS * ops / max(1, jobs) > seconds
 
 
 def gate_run(name: str, device: str, dtype: str, timeout: float, until: float = math.inf) -> GateRun:

@@ -40,6 +40,8 @@ class Note(NamedTuple):
     """The program that is about to run, as JSON."""
     fault: dict[str, Any] | None = None
     """The violation of a faulty op, as JSON data."""
+    seconds: float = 0.0
+    """Of the note about the gates of all stages: the median of the seconds that the framework took for one."""
 
 
 def latest(notes: Iterable[Any]) -> dict[str, Note]:

@@ -54,7 +54,7 @@ class Store:
 
     def notes(self, holds: Callable[[Note], bool]) -> dict[str, Note]:
         """Returns the stored note of each op for which `holds` says that the note is still valid."""
-        found = (Note._make(note) for note in self._read().get(self.key, ()))
+        found = (Note(*note) for note in self._read().get(self.key, ()))
         return {note.op: note for note in found if holds(note)}
 
     def keep(self, notes: Mapping[str, Note]) -> None:

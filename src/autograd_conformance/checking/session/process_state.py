@@ -40,10 +40,8 @@ class ProcessState:
         """Seconds that this process has spent on running failures again, in a run with a time limit."""
         self.explaining = 0.0
         """Seconds that this process has spent on reducing and explaining failures, in a run with a time limit."""
-        self.slow = False
-        """Whether a single program takes so long that the framework cannot bear many, as the gates of the stages
-        showed.
-        """
+        self.gate_seconds = 0.0
+        """Seconds that the framework took for a gate, one of the smallest programs of the stages; 0 if none ran."""
         self._explained: set[Hashable] = set()
         self._journal: Journal | None = None
         self._past: deque[Program] = deque(maxlen=PAST)
