@@ -10,7 +10,8 @@ import pytest
 from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.running.runner import run as observed
-from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.catalogue import CUT, VOCABULARY
+from autograd_conformance.programs.formats import observation_codec
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind, Raised, undecided_error
@@ -122,6 +123,21 @@ def test_a_value_of_a_wrong_shape_that_is_cut_into_more_parts_is_at_fault():
     assert violation is not None
     assert (violation.rule, violation.at) == ("gradients/forward", 1)
     assert undecided_error(*seen) == Raised(Kind.UNDECIDED, "OtherCount", "apply('unstack') gave 2 results, not 1")
+
+
+def test_a_runner_in_another_language_may_cut_a_value_of_a_wrong_shape_into_more_parts():
+    text = "a = leaf [[1, 2], [3, 4]]; b = sum a dim=(0,) keepdim=True; c = unstack b dim=0; d = exp c; backward d"
+    program = parse(f"{text} with [1, 1]", VOCABULARY)
+    seen = observed(program, Unstacks())
+    form = observation_codec.to_json(seen)
+    part = form[1]["returned"][0]
+    form[2:] = [{"returned": [part, part]}, {"returned": [part]}, {"returned": [], "gradients": {"%0": None}}]
+    assert repr(observation_codec.from_json(form, program, CUT)) == repr(tuple(seen))
+    with pytest.raises(observation_codec.MalformedObservation, match="instruction 2: it returned 2 results, not 1"):
+        observation_codec.from_json(form, program)
+    form[2] = {"returned": []}
+    with pytest.raises(observation_codec.MalformedObservation, match="instruction 2: it returned 0 results, not 1"):
+        observation_codec.from_json(form, program, CUT)
 
 
 def test_a_framework_that_fails_in_some_op_passes_the_smoke_test(monkeypatch: pytest.MonkeyPatch):

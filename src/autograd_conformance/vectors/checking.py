@@ -21,6 +21,7 @@ from autograd_conformance.failures.record import unexplained
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.protocol import MalformedReply
+from autograd_conformance.ops.catalogue import CUT
 from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.observations import Observation
@@ -49,8 +50,8 @@ def answers_in(path: Path, questions: Sequence[Question]) -> Answers:
     for number, line in enumerate(lines, 2):
         try:
             form = json.loads(line)
-            question = known[form["id"]]
-            found[codec.dumps(question.program)] = observation_codec.from_json(form["observation"], question.program)
+            program = known[form["id"]].program
+            found[codec.dumps(program)] = observation_codec.from_json(form["observation"], program, CUT)
         except KeyError as error:
             raise UnusableFile(
                 f"{path}, line {number}: {error} is missing, or names no vector of this file of vectors"

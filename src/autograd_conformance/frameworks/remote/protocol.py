@@ -15,7 +15,7 @@ from typing import Any
 from autograd_conformance.frameworks.probing.declarations import NO_PATH, leads_elsewhere
 from autograd_conformance.frameworks.remote.codecs import limits
 from autograd_conformance.frameworks.torchlike.findings import TABLES
-from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.catalogue import APPLIED, CUT, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
@@ -184,7 +184,7 @@ def observation(line: bytes, number: int, program: Program) -> Observation:
     """Parse the observation in a reply."""
     form = reply(line, number)
     try:
-        return observation_codec.from_json(form["observation"], program)
+        return observation_codec.from_json(form["observation"], program, CUT)
     except KeyError:
         raise MalformedReply(f"its reply {_shown(line)} has no 'observation'") from None
     except observation_codec.MalformedObservation as error:

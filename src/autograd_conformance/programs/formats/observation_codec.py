@@ -9,13 +9,13 @@ a pair.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NoReturn, assert_never
 
 from autograd_conformance.programs.foreign import arrays
 from autograd_conformance.programs.foreign.arrays import NAMES
 from autograd_conformance.programs.foreign.text import harmless
-from autograd_conformance.programs.language import SHOWING, Delete, Grad, Hook, Program, Ref, Step
+from autograd_conformance.programs.language import SHOWING, Apply, Delete, Grad, Hook, Program, Ref, Step
 from autograd_conformance.programs.observations import (
     Gradient,
     HookCall,
@@ -135,21 +135,35 @@ def _numbers(value: np.ndarray) -> list[Json]:
 # -- reading
 
 
-def from_json(form: Json, program: Program) -> Observation:
+def from_json(form: Json, program: Program, cuts: Collection[str] = ()) -> Observation:
     """Returns the observation of a program, read from its JSON form; `MalformedObservation` names the instruction and
     the problem.
 
     The observation has to be complete: every result, every gradient of a value that may have one, and all values after
-    an instruction that shows them.
+    an instruction that shows them. `cuts` are the ops that cut an operand into as many results as its shape says: if
+    one returned another number, the shape may be wrong, so the observation ends there with an undecided error.
     """
     if not isinstance(form, list):
         _refuse("an observation", form, "a list, an object for each instruction")
     if len(form) != len(program):
         raise MalformedObservation(f"it has {len(form)} instructions, but the program has {len(program)}")
     observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
-    _possible(program, observation)
-    if not region_steps(observation):  # the values inside a region are not observed
-        _complete(program, observation)
+    whole = _up_to_other_count(program, observation, cuts)
+    _possible(program, whole)
+    if not region_steps(whole):  # the values inside a region are not observed
+        _complete(program, whole)
+    return (*whole, *[StepObservation(Skipped())] * (len(program) - len(whole)))
+
+
+def _up_to_other_count(program: Program, observation: Observation, cuts: Collection[str]) -> Observation:
+    """Returns the observation up to the first op of `cuts` that returned another number of results than it has to,
+    which has an undecided error as its outcome.
+    """
+    for at, (step, observed) in enumerate(zip(program, observation)):
+        match step, observed.outcome:
+            case Apply(op), Returned([_, *_] as values) if op in cuts and len(values) != results(step):
+                what = f"apply({op!r}) gave {len(values)} results, not {results(step)}"
+                return (*observation[:at], StepObservation(Raised(Kind.UNDECIDED, "OtherCount", what)))
     return observation
 
 
