@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import RuleViolated
-from autograd_conformance.checking.error_size import error_size
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.signature import base_of, signature_of_ending
-from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.counted import deadline
-from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import announced, groups, listing, traced
-from autograd_conformance.failures.record import replay_command, replay_file, rule_fields, stage_field
-from autograd_conformance.failures.script import script
+from autograd_conformance.failures.record import failure, replay_command, replay_file, rule_fields, stage_field
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
-from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.violations.shared import ResultShape
 
 ALIKE = 3
@@ -29,28 +22,15 @@ ALIKE = 3
 
 
 def audit_failure(op: str, fault: Fault, session: Session, broken: RuleViolated | None = None) -> Failure:
-    """Makes the record of an op that the check of each op before the tests found wrong and that no test could show. Its
-    program is not reduced.
+    """Makes the record of an op that the check of each op before the tests found wrong and that no test could show.
 
-    `broken` is the violation in another run of the program. With it, the record has the expected and observed values,
-    the error with its bound, the votes, and a script that prints them.
+    `broken` is the violation in another run of the program. With it, the record is that of a test's failure: reduced,
+    explained, and with a script that prints the expected and observed values.
     """
     plain = _plain_audit_failure(op, fault, session)
-    if broken is None or broken.violation.rule != fault.rule or session.process.is_over():
+    if broken is None or (broken.violation.rule, broken.violation.op) != (fault.rule, op) or session.process.is_over():
         return plain
-    try:
-        case = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
-        return replace(
-            plain,
-            at=broken.violation.at,
-            why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
-            error=error_size(broken.program, broken.violation),
-            votes=votes(case),
-            diagnosis=broken.violation.diagnosis_text(),
-            script=script(case),
-        )
-    except Exception:  # a bug of the suite: the failure is true all the same
-        return plain
+    return failure(broken, plain.test, session)
 
 
 def _plain_audit_failure(op: str, fault: Fault, session: Session) -> Failure:

@@ -1,4 +1,5 @@
-"""Reduces a failing program: removes the instructions, options, modes and digits that the failure does not need.
+"""Reduces a failing program: removes the instructions, options, modes, elements and digits that the failure does not
+need.
 
 Hypothesis shrinks the draws of a strategy, and strategies draw whole situations. This last step removes single lines,
 as long as the program breaks the same rule about the same op.
@@ -14,6 +15,7 @@ from itertools import count
 from autograd_conformance.checking.check import is_advice, related_as
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.smaller_tensors import with_smaller_tensors
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.programs.editing import bypassed, is_valid, pruned, replaced, with_modes, without_leaf
@@ -57,8 +59,8 @@ def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case
     """
     if case.related is not None:
         return _related_with_distinct_numbers(case, known)
-    case = without_later_lines(case, known)
-    before, left, until = None, tries, case.middle()
+    case, until = _with_smaller_tensors(without_later_lines(case, known), known), case.middle()
+    before, left = None, tries
     while before != case.program and left > 0 and time.monotonic() < until:
         before, at = case.program, len(case.program)
         while at > 0 and left > 0 and time.monotonic() < until:
@@ -76,6 +78,18 @@ def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case
 def without_later_lines(case: Case, known: Sequence[Known] = ()) -> Case:
     """Returns the same failure without the instructions after the failing one, if it fails without these."""
     return _same_failure(case, case.program.upto(case.violation.at + 1), known) or case
+
+
+def _with_smaller_tensors(case: Case, known: Sequence[Known]) -> Case:
+    """Returns the same failure with parts of its largest tensors, as small as they can be."""
+    until = case.middle()
+    while time.monotonic() < until:
+        smaller = with_smaller_tensors(case.program, case.violation)
+        found = next((each for program in smaller if (each := _same_failure(case, program, known)) is not None), None)
+        if found is None:
+            break
+        case = found
+    return case
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:

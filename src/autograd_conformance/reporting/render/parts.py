@@ -201,7 +201,7 @@ def _program_title(f: Failure) -> str:
     if f.verdict in ("crash", "timeout"):
         return "The program that was running"
     if f.test.startswith("audit["):
-        return "A program of the check of each op alone, not reduced"
+        return "The program found by the check of each op alone"
     return "The program in which it was found, not reduced" if f.counted else "The shortest program found"
 
 
