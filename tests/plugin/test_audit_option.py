@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from autograd_conformance.package.places import ROOT
 
 COUNTED = '''
+import time
 from pathlib import Path
 from examples.tiny_adapter import Tiny
 
@@ -22,6 +25,7 @@ class Counted(Tiny):
     def apply(self, op, args, attrs):
         with Path("applied.txt").open("a") as file:
             file.write(op + chr(10))
+        time.sleep({seconds})
         return super().apply(op, args, attrs)
 '''
 
@@ -38,7 +42,16 @@ def _applied(folder: Path, *options: str) -> int:
 
 
 def test_the_audit_is_kept_until_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "counted.py").write_text(COUNTED.format(marker=tmp_path))  # no other state of the adapter is kept
+    (tmp_path / "counted.py").write_text(
+        COUNTED.format(marker=tmp_path, seconds=0)
+    )  # no other state of the adapter is kept
     first, second, third = _applied(tmp_path), _applied(tmp_path), _applied(tmp_path, "--audit")
     assert second < first
     assert third == first
+
+
+@pytest.mark.slow
+def test_what_batches_showed_is_kept_for_other_runs_with_batches(tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(COUNTED.format(marker=tmp_path, seconds=0.15))
+    first, second = _applied(tmp_path), _applied(tmp_path)
+    assert second < first

@@ -43,8 +43,10 @@ from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.rules.catalogue import RULES
 
-SELECTED = 30.0
-"""Seconds that someone who selected a few tests waits at most before they run, apart from starting processes."""
+SELECTED = 60.0
+"""Seconds that running each op alone may take before tests that someone selected. The audit of PyTorch takes a fifth of
+that, so that a busy machine does not matter.
+"""
 
 
 def runs_suites(config: pytest.Config) -> bool:
@@ -146,7 +148,8 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
     limits, needed = config.stash[LIMITS], needed_ops(config.args, config.option.keyword)
     but |= session.settings.skips.ops | ({*OPS} - {*needed})
-    store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
+    state = (target, name, session.settings.device, session.framework.drawable, thrice)
+    store = Store(*state)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
     anew = config.option.audit or limits.programs is not None
     kept = NO_NOTES if anew else store.notes(session.framework.is_settled)
@@ -155,8 +158,13 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but
     left = len(every.difference(kept))
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
-    patience = _patience(config)
-    slow = patience is not None and takes_long(session.process.gate_seconds, left, jobs, patience)
+    patience = _patience(config, jobs)
+    slow = patience is not None and takes_long(session.process.gate_seconds, left, patience)
+    if slow:  # what batches show, without higher derivatives, holds for other runs with batches only
+        store = Store(*state, "batches")
+        kept = kept if anew else {**store.notes(session.framework.is_settled), **kept}
+        left = len(every.difference(kept))
+        jobs = min(jobs, left)
     try:
         with stopping_on_full_disk():
             found, notes = audit(
@@ -171,20 +179,22 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
         if limits.programs is None:
             store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))
-    if notes != kept and not slow:  # else ops ran in batches, without their higher derivatives
+    if notes != kept:
         store.keep({**store.notes(session.framework.is_settled), **notes})
     if limits.programs is not None:
         config.stash[LIMITS] = replace(limits, programs=limits.programs - found.programs)
     return replace(_blamed(found, session, name, described, limits), untried=every.difference(notes))
 
 
-def _patience(config: pytest.Config) -> float | None:
-    """Returns the number of seconds that running each op alone may take before ops have to run in batches; None if that
-    may take as long as it does.
+def _patience(config: pytest.Config, jobs: int) -> float | None:
+    """Returns the number of seconds that running each op alone may take in all `jobs` processes together; if it takes
+    longer, ops run in batches. None if it may take as long as it does.
     """
-    seconds = config.stash[LIMITS].audit_seconds
+    limits = config.stash[LIMITS]
+    if limits.limited:
+        return None if limits.audit_seconds is None else limits.audit_seconds * jobs
     selected = bool(config.option.keyword) or any("::" in arg for arg in config.args)
-    return SELECTED if seconds is None and selected else seconds
+    return SELECTED if selected else None
 
 
 def _blamed(found: AuditResult, session: Session, name: str, described: Description, limits: Limits) -> AuditResult:

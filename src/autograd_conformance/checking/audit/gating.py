@@ -47,12 +47,12 @@ class GateRun(NamedTuple):
         return self.seconds is not None and self.seconds > SLOW
 
 
-def takes_long(gate_seconds: float, ops: int, jobs: int, seconds: float) -> bool:
+def takes_long(gate_seconds: float, ops: int, seconds: float) -> bool:
     """Returns whether running each op alone takes too long, so that ops have to run in batches: of a framework that
-    counts as slow, or where so many ops in so many processes exceed `seconds` even if no program takes longer than a
-    gate.
+    counts as slow, or where one process needs more than `seconds` for so many ops even if no program takes longer than
+    a gate.
     """
-    return gate_seconds > SLOW or gate_seconds * PROGRAMS * ops / max(1, jobs) > seconds
+    return gate_seconds > SLOW or gate_seconds * PROGRAMS * ops > seconds
 
 
 def gate_run(name: str, device: str, dtype: str, timeout: float, until: float = math.inf) -> GateRun:
