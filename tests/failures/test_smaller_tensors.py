@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -56,6 +58,17 @@ def test_one_number_is_left_if_one_is_wrong(shape: tuple[int, int], factor: floa
     (leaf,) = smallest(sine(*shape), FaultySine(lambda x: x == 3, factor))
     assert leaf.value.shape == (1, 1)
     assert leaf.value.data == (3.0,)
+
+
+def test_what_is_rightly_no_number_is_not_the_worst():
+    program, framework = sine(1, 12), FaultySine(lambda x: x > 0)
+    violation = first_violation(program, run(program, framework), InProcess(framework))
+    assert violation is not None
+    want = np.array([[np.nan, np.inf, *[1.0] * 10]])
+    got = np.where(np.arange(12) == 5, 2.0, want)
+    first, *_ = with_smaller_tensors(program, replace(violation, got=got, want=want, bound=None))
+    assert isinstance(first[0], Leaf)
+    assert first[0].value.data == (6 / 8,)
 
 
 def test_as_many_numbers_are_left_as_the_fault_needs():

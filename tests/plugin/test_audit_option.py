@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.package.places import ROOT
+from autograd_conformance.plugin.stash import LIMITS
+from autograd_conformance.plugin.state import SELECTED, _patience
 
 COUNTED = '''
 import time
@@ -48,6 +53,24 @@ def test_the_audit_is_kept_until_it_is_asked_for(tmp_path: Path) -> None:
     first, second, third = _applied(tmp_path), _applied(tmp_path), _applied(tmp_path, "--audit")
     assert second < first
     assert third == first
+
+
+@pytest.mark.parametrize(
+    ("keyword", "args", "limits", "seconds"),
+    [
+        ("", ["suites"], UNLIMITED, None),
+        ("tails", ["suites"], UNLIMITED, SELECTED),
+        ("", ["suites/test_gradients.py::test_tails"], UNLIMITED, SELECTED),
+        ("tails", ["suites"], Limits(programs=100), None),
+        ("", ["suites"], Limits(deadline=1_100.0), 100.0),
+    ],
+)
+def test_selected_tests_and_limited_runs_wait_for_an_audit_only_so_long(
+    keyword: str, args: list[str], limits: Limits, seconds: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 1_000.0)
+    config = SimpleNamespace(option=SimpleNamespace(keyword=keyword), args=args, stash={LIMITS: limits})
+    assert _patience(config, jobs=2) == seconds
 
 
 @pytest.mark.slow

@@ -88,17 +88,18 @@ class Limits:
         deadline. `slow`: a single program takes so long that the framework cannot bear many. There is no audit if
         loading its processes would take longer than the audit itself.
         """
-        seconds = self.seconds_left()
-        if seconds is None:
+        part = self.audit_seconds(slow)
+        if part is None:
             return inf
-        part = (AUDITED_SLOWLY if slow else AUDITED) * (seconds - 2 * self.loading)
         return self._after(part) if part >= self.loading else time.monotonic()
 
-    @property
-    def audit_seconds(self) -> float | None:
-        """The number of seconds that the audit may take if it begins now; None without a deadline."""
+    def audit_seconds(self, slow: bool) -> float | None:
+        """Returns the number of seconds for which the audit may run programs if it begins now; None without a
+        deadline.
+        """
         seconds = self.seconds_left()
-        return None if seconds is None else AUDITED * max(0.0, seconds - 2 * self.loading)
+        part = AUDITED_SLOWLY if slow else AUDITED
+        return None if seconds is None else part * max(0.0, seconds - 2 * self.loading)
 
     def _after(self, seconds: float) -> float:
         """Returns the time at which a process that is started now has run programs for a number of seconds."""

@@ -59,8 +59,8 @@ def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case
     """
     if case.related is not None:
         return _related_with_distinct_numbers(case, known)
-    case, until = _with_smaller_tensors(without_later_lines(case, known), known), case.middle()
-    before, left = None, tries
+    before, left, until = None, tries, case.middle()
+    case = _with_smaller_tensors(without_later_lines(case, known), known, until)
     while before != case.program and left > 0 and time.monotonic() < until:
         before, at = case.program, len(case.program)
         while at > 0 and left > 0 and time.monotonic() < until:
@@ -80,9 +80,10 @@ def without_later_lines(case: Case, known: Sequence[Known] = ()) -> Case:
     return _same_failure(case, case.program.upto(case.violation.at + 1), known) or case
 
 
-def _with_smaller_tensors(case: Case, known: Sequence[Known]) -> Case:
-    """Returns the same failure with parts of its largest tensors, as small as they can be."""
-    until = case.middle()
+def _with_smaller_tensors(case: Case, known: Sequence[Known], until: float) -> Case:
+    """Returns the same failure with parts of its largest tensors, as small as they can be, or as small as they are at
+    the time `until`.
+    """
     while time.monotonic() < until:
         smaller = with_smaller_tensors(case.program, case.violation)
         found = next((each for program in smaller if (each := _same_failure(case, program, known)) is not None), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Backward, Grad, Instruction, Leaf, Literal, Program, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.violations.violation import Violation
@@ -24,15 +25,11 @@ def with_smaller_tensors(program: Program, violation: Violation) -> Iterator[Pro
     the largest error, then each half of each dimension. Operands and cotangents of the same shape keep one shape.
     """
     given = [value.shape for step in program for value in _tensors(step)]
-    shape = max(given, key=_size, default=())
-    if _size(shape) > MANY:
+    shape = max(given, key=size, default=())
+    if size(shape) > MANY:
         for part in _parts(shape, violation):
             steps = tuple(_cut(step, shape, part) for step in program)
             yield replace(program, instructions=steps)
-
-
-def _size(shape: Shape) -> int:
-    return int(np.prod(shape))
 
 
 def _tensors(step: Instruction) -> list[Literal]:
@@ -47,11 +44,11 @@ def _tensors(step: Instruction) -> list[Literal]:
 
 def _parts(shape: Shape, violation: Violation) -> Iterator[Part]:
     worst = _worst(violation)
-    if worst is not None and len(worst) == len(shape) and all(at < size for at, size in zip(worst, shape)):
+    if worst is not None and len(worst) == len(shape) and all(at < length for at, length in zip(worst, shape)):
         yield tuple(slice(at, at + 1) for at in worst)
-    for axis, size in enumerate(shape):
-        middle = (size + 1) // 2
-        for half in (slice(0, middle), slice(middle, size)) if size > 1 else ():
+    for axis, length in enumerate(shape):
+        middle = (length + 1) // 2
+        for half in (slice(0, middle), slice(middle, length)) if length > 1 else ():
             yield tuple(half if k == axis else slice(None) for k in range(len(shape)))
 
 
@@ -64,7 +61,8 @@ def _worst(violation: Violation) -> tuple[int, ...] | None:
         return None
     with np.errstate(all="ignore"):
         errors = np.abs(got - want) / (1.0 if bound is None else bound)
-    worst = np.argmax(np.nan_to_num(errors, nan=np.inf) * ~((got == want) | (np.isnan(got) & np.isnan(want))))
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    worst = np.argmax(np.where(same, 0.0, np.where(np.isnan(errors), np.inf, errors)))
     return tuple(map(int, np.unravel_index(worst, got.shape)))
 
 

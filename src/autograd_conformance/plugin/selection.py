@@ -63,6 +63,11 @@ class Function(NamedTuple):
         return None if self.of_others and may_name_another else False
 
 
+def is_named(arguments: Iterable[str]) -> bool:
+    """Returns whether an argument of pytest names a test in a file."""
+    return any("::" in argument for argument in arguments)
+
+
 def needed_ops(arguments: Iterable[str], keywords: str = "") -> Collection[str]:
     """Returns the ops that have to run alone before the tests: those of the tests that the arguments or the expression
     of `-k` select, with those that their programs have besides. All ops, unless each selected test is about one op:

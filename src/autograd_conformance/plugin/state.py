@@ -7,12 +7,14 @@ from __future__ import annotations
 import faulthandler
 import os
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograd_conformance.checking.audit.gating import takes_long
+from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import NO_NOTES, AuditCutShort, AuditFailed, audit
@@ -34,7 +36,7 @@ from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
-from autograd_conformance.plugin.selection import needed_ops
+from autograd_conformance.plugin.selection import is_named, needed_ops
 from autograd_conformance.plugin.stash import AUDITED, LIMITS, SESSION
 from autograd_conformance.plugin.stopped import StoppedRun, stopping_on_full_disk
 from autograd_conformance.processes import guard
@@ -150,9 +152,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     but |= session.settings.skips.ops | ({*OPS} - {*needed})
     state = (target, name, session.settings.device, session.framework.drawable, thrice)
     store = Store(*state)
-    # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
-    anew = config.option.audit or limits.programs is not None
-    kept = NO_NOTES if anew else store.notes(session.framework.is_settled)
+    kept = _kept(config, store)
     is_ours = target is session.framework.target  # without the ops that the user skips, which the audit loads
     described = session.framework.description if is_ours else Description.of(target)
     every = frozenset(alphabet_of(target, session.framework.drawable).ops) - but
@@ -162,7 +162,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     slow = patience is not None and takes_long(session.process.gate_seconds, left, patience)
     if slow:  # what batches show, without higher derivatives, holds for other runs with batches only
         store = Store(*state, "batches")
-        kept = kept if anew else {**store.notes(session.framework.is_settled), **kept}
+        kept = {**_kept(config, store), **kept}
         left = len(every.difference(kept))
         jobs = min(jobs, left)
     try:
@@ -186,15 +186,24 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     return replace(_blamed(found, session, name, described, limits), untried=every.difference(notes))
 
 
+def _kept(config: pytest.Config, store: Store) -> Mapping[str, Note]:
+    """Returns the notes of earlier runs that are still valid; none if each op has to run. What is kept counts no
+    programs: where these are bounded, one seed has to run the same ones again.
+    """
+    if config.option.audit or config.stash[LIMITS].programs is not None:
+        return NO_NOTES
+    return store.notes(config.stash[SESSION].framework.is_settled)
+
+
 def _patience(config: pytest.Config, jobs: int) -> float | None:
     """Returns the number of seconds that running each op alone may take in all `jobs` processes together; if it takes
     longer, ops run in batches. None if it may take as long as it does.
     """
     limits = config.stash[LIMITS]
     if limits.limited:
-        return None if limits.audit_seconds is None else limits.audit_seconds * jobs
-    selected = bool(config.option.keyword) or any("::" in arg for arg in config.args)
-    return SELECTED if selected else None
+        seconds = limits.audit_seconds(slow=False)
+        return None if seconds is None else seconds * jobs
+    return SELECTED if config.option.keyword or is_named(config.args) else None
 
 
 def _blamed(found: AuditResult, session: Session, name: str, described: Description, limits: Limits) -> AuditResult:

@@ -26,6 +26,7 @@ from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.demands import demands_of, stage_name, turn
 from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.run_plan import Plan, functions
+from autograd_conformance.plugin.selection import is_named
 from autograd_conformance.plugin.stash import BUDGET, CHECK, COLLECTED, LEFT_OUT, LIMITS, NUMBER, PLANNED, SESSION
 from autograd_conformance.plugin.state import about, audited
 from autograd_conformance.processes.journal import Journal
@@ -51,9 +52,8 @@ def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
     """Returns whether the collected tests are all tests of the suites: none was selected by name, no file or function
     is missing, and none was deselected, whether or not that was reported to pytest.
     """
-    named = any("::" in arg for arg in config.args)
     there = {(item.path.name, getattr(item, "originalname", item.name)) for item in items}
-    return not named and len(items) == config.stash.get(COLLECTED, 0) and there == functions()
+    return not is_named(config.args) and len(items) == config.stash.get(COLLECTED, 0) and there == functions()
 
 
 @pytest.hookimpl(trylast=True)
