@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
+from pathlib import Path
 
+import hypothesis
 import pytest
 from hypothesis import Phase, given, seed, settings
 
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.programs.language import InPlace
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -56,3 +61,16 @@ def test_an_in_place_op_that_the_framework_does_not_have_is_missing():
     with pytest.raises(Unsupported, match="the framework has no hardswish_") as raised:
         draw(usable, "hardswish_")
     assert not isinstance(raised.value, UnsupportedOp)
+
+
+def test_ops_with_known_differences_are_listed_for_the_tests_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    used: list[alphabet.Alphabet] = []
+    monkeypatch.setattr(alphabet, "use", used.append)
+    for name in ("freeze", "set_threshold"):
+        monkeypatch.setattr(gc, name, lambda *given: None)
+    monkeypatch.setattr(hypothesis, "register_random", lambda generator: None)
+    framework = Session.of(Settings("torch", tmp_path)).framework
+    framework.adopt_audit(NOTHING_FOUND)
+    framework.prepare()
+    assert {"digamma", "polygamma"} <= used[0].listed & used[0].excluded
+    assert {"hardswish", "elu"}.isdisjoint(used[0].excluded)
