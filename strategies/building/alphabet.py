@@ -62,6 +62,9 @@ class Alphabet:
     first_order_only: frozenset[str] = frozenset()
     """Ops not used in programs that differentiate twice or more, because their second derivatives are faulty."""
 
+    listed_twice: frozenset[str] = frozenset()
+    """Those of `first_order_only` whose second derivatives have a known difference. In-place ops as above."""
+
     second_order_only: frozenset[str] = frozenset()
     """Further ops not used in programs that differentiate three times, because their third derivatives are faulty."""
 
@@ -165,6 +168,15 @@ class Alphabet:
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
+
+    def faulty_out_of_place(self, write: str, twice: bool = False) -> str | None:
+        """Returns the out-of-place form of an in-place op, if it breaks a rule alone (with `twice`, also if it breaks
+        one when differentiated twice) that no known difference names; None otherwise.
+        """
+        faulty = self.excluded - self.listed
+        faulty |= self.first_order_only - self.listed_twice if twice else frozenset()
+        found = (op for op in sorted(faulty) if op in OPS and OPS[op].reference is WRITES[write].reference)
+        return next(found, None)
 
     def uses_faulty(self, program: Program) -> bool:
         """Whether a program uses an op that breaks a rule when it runs alone, differentiated as often as in the

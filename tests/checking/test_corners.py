@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.programs.language import Apply, BackwardCall, Delete, InPlace, Program
+from autograd_conformance.strategies.building import alphabet
 
 
 def written(write: str) -> list[Program]:
@@ -24,6 +27,25 @@ def test_a_write_is_differentiated_twice(write: str) -> None:
 @pytest.mark.parametrize("write", ["neg_", "zero_", "round_"])
 def test_a_write_with_a_constant_gradient_is_not(write: str) -> None:
     assert written(write) == []
+
+
+MULTIPLY = frozenset({"multiply"})
+
+
+@pytest.mark.parametrize("faulty", [{"excluded": MULTIPLY}, {"first_order_only": MULTIPLY}], ids=["once", "twice"])
+def test_a_write_whose_op_is_faulty_out_of_place_is_not(faulty: dict[str, frozenset[str]]) -> None:
+    with alphabet.using(replace(alphabet.EVERYTHING, **faulty)):  # type: ignore[arg-type]
+        assert written("mul_") == []
+
+
+@pytest.mark.parametrize(
+    "faulty",
+    [{"excluded": MULTIPLY, "listed": MULTIPLY}, {"first_order_only": MULTIPLY, "listed_twice": MULTIPLY}],
+    ids=["once", "twice"],
+)
+def test_a_write_whose_op_has_a_known_difference_out_of_place_is(faulty: dict[str, frozenset[str]]) -> None:
+    with alphabet.using(replace(alphabet.EVERYTHING, **faulty)):  # type: ignore[arg-type]
+        assert written("mul_")
 
 
 def test_an_op_is_dropped_in_each_way() -> None:

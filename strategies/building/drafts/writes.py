@@ -51,9 +51,8 @@ class Writes:
         alphabet = self._script.alphabet
         if name not in alphabet.writes:
             raise Unsupported(f"the framework has no {name}")
-        for op in sorted(alphabet.excluded - alphabet.listed):
-            if op in OPS and OPS[op].reference is WRITES[name].reference:
-                raise UnsupportedOp(f"{op} breaks a rule even out of place", is_missing=False)
+        if (op := alphabet.faulty_out_of_place(name)) is not None:
+            raise UnsupportedOp(f"{op} breaks a rule even out of place", is_missing=False)
 
     def to(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
         """Writes to a value in place, by the named in-place op or a drawn one. Returns False if the op does not fit the

@@ -251,12 +251,13 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def written_curvatures(write: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """Yields a program for each dtype that writes to a copy of a leaf in place, and differentiates the written value
-    twice; none for a write that the framework does not claim, whose gradient is constant, or whose op is faulty alone.
+    twice; none for a write that the framework does not claim, whose gradient is constant, or whose op breaks a rule
+    alone that no known difference names.
     """
     current = alphabet.current()
     if not current.can(Capability.WRITES) or write not in current.writes:
         return
-    if write.removesuffix("_") in current.excluded | current.first_order_only:
+    if current.faulty_out_of_place(write, twice=True) is not None:
         return
     row = current.row(write)
     shape = next((each for each in row.fresh if 0 not in each and current.admits(each)), None)

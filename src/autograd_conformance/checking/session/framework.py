@@ -251,6 +251,7 @@ class FrameworkUnderTest:
                 excluded=self.faulty_ops,
                 listed=self._listed_once,
                 first_order_only=self.faulty_second_order,
+                listed_twice=self._listed(TWICE),
                 second_order_only=self.faulty_third_order,
             )
         )
