@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import DTYPES
@@ -33,15 +34,20 @@ POINTS = (*SIZES, *(-size for size in SIZES), 0.0, 1 + 1e-5, 1 - 1e-5, -1 + 1e-5
 
 
 def programs(op: str, dtypes: Sequence[str], alphabet: Alphabet) -> Iterator[Program]:
-    """Yields a program for each dtype and for the first and, if the framework has functional calls that create graphs,
-    the second derivative of a function of one number.
+    """Yields two programs for each dtype and for the first and, if the framework has functional calls that create
+    graphs, the second derivative of a function of one number: one on the numbers that are in the op's domain, where the
+    other rules about gradients are judged as well, and one on those that are not.
     """
     orders = (1, 2) if alphabet.can(Capability.FUNCTIONAL, Capability.CREATE_GRAPH) else (1,)
-    for dtype in dtypes:
-        for order in orders:
-            numbers = tuple(number for number in _rounded(dtype) if _is_ordinary(op, number, order, dtype))
-            if numbers:
-                yield Program(tuple(_steps(op, Literal(numbers, (len(numbers),), dtype), order, alphabet)))
+    domain = alphabet.row(op).domain(0)
+    for dtype, order, inside in product(dtypes, orders, (True, False)):
+        numbers = tuple(
+            number
+            for number in _rounded(dtype)
+            if _is_ordinary(op, number, order, dtype) and domain.holds(np.array([number], dtype)) == inside
+        )
+        if numbers:
+            yield Program(tuple(_steps(op, Literal(numbers, (len(numbers),), dtype), order, alphabet)))
 
 
 def _rounded(dtype: str) -> Iterator[float]:
