@@ -67,6 +67,7 @@ ELSEWHERE = {"memory": -1}
         ("a = leaf f32 [1, 2]; b = astype_float64 a", value(dtype="float32"), "b", "gradients/forward"),
         (f"{A}; b = detach a", value(**WIDE), "b", "detach/values"),
         (f"{A}; backward a {GRAD}", held(**WIDE), "a", "gradients/form"),
+        (f"{A}; b = leaf f32 3; backward a {GRAD}; backward b with f32 1", held(**WIDE), "a", "gradients/form"),
         (f"{M}; retain b; backward b {GRAD}", held(**WIDE), "b", "gradients/form"),
         (f"{A}; backward a {GRAD}; b = held a", value(**WIDE), "b", "gradients/forward"),
         (f"{A}; b = grad a wrt a {GRAD}", value(**WIDE), "b", "gradients/form"),

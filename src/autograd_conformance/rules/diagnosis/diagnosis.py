@@ -15,7 +15,7 @@ from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
+from autograd_conformance.rules.diagnosis.graph_faults import graph_faults, repeated_elements
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 from autograd_conformance.rules.diagnosis.state_faults import kept_gradients, state_faults
 
@@ -55,7 +55,7 @@ def diagnose(
     found = chain(
         _explanations(reference, call, leaf, old, before, expected, alone),
         _held(reference, call, leaf, old, before, expected) if accumulates else (),
-        _turned(before, expected, alone),
+        _of_op(reference, call, before, expected, alone),
     )
     for diagnosis, faulty in found:
         if _same(before[leaf] + expected[leaf], faulty[leaf]):
@@ -114,11 +114,16 @@ def _held(
         yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
 
 
-def _turned(before: Totals, expected: Totals, alone: bool) -> Iterator[tuple[Diagnosis, Totals]]:
-    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
+def _of_op(
+    reference: Reference, call: BackwardCall, before: Totals, expected: Totals, alone: bool
+) -> Iterator[tuple[Diagnosis, Totals]]:
+    """Yields faults that single ops have: repeated elements, and a gradient that is turned."""
     rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
-    diagnosis = Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule)
-    yield diagnosis, {r: before[r] + turned[r] for r in expected}
+    for kind, contributions in repeated_elements(reference, call):
+        edges = {r: reference.tape.edge(r) for r in expected}
+        yield Diagnosis(kind, rule_of_call=rule), {r: before[r] + contributions.get(e, 0.0) for r, e in edges.items()}
+    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
+    yield Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule), {r: before[r] + turned[r] for r in expected}
 
 
 def _old_and_new(

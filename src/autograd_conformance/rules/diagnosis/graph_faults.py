@@ -6,15 +6,24 @@ detach left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.reverse import TapeEntry, exact_vjp, pull
+from autograd_conformance.reference.computation.reverse import (
+    MOVE,
+    GradientEdge,
+    TapeEntry,
+    VjpRule,
+    evaluate,
+    exact_vjp,
+    pull,
+)
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array, array
+from autograd_conformance.reference.staging.vjp import derivative_order
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault
 
@@ -34,6 +43,7 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         yield Fault.of(DiagnosisKind.COTANGENT_IGNORED, traverse(ones))
         total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
         yield Fault.of(DiagnosisKind.COTANGENT_SUMMED, traverse(total))
+    yield from _constant_gradients(reference, traverse)
     yield from _roots(call, traverse)
     yield Fault.of(DiagnosisKind.FIRST_ARGUMENT, traverse(vjp=_arguments_once(first=True)))
     yield Fault.of(DiagnosisKind.LAST_ARGUMENT, traverse(vjp=_arguments_once(first=False)))
@@ -44,6 +54,67 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         yield Fault.of(DiagnosisKind.RESULT_ALONE, traverse(vjp=_results_kept(kept)), kept + 1)
     if any(isinstance(step, Detach) for step in reference.steps) and not reference.tape.edges:
         yield Fault.of(DiagnosisKind.DETACH_IGNORED, _through(reference, call))
+
+
+def _constant_gradients(reference: Reference, traverse: Callable[..., Contributions]) -> Iterator[Fault]:
+    """Yields the faults in which the gradients of a call with create_graph, or one that it passed through, are
+    constants, because they were computed by functions that record nothing.
+    """
+    made: dict[int, list[GradientEdge]] = {}
+    for entry in reference.tape.entries:
+        if derivative_order(entry.op):
+            made.setdefault(entry.at, []).extend(entry.outs)
+    for at, outs in made.items():
+        for constant in (outs, *([out] for out in outs if len(outs) > 1)):
+            yield Fault.of(DiagnosisKind.CONSTANT_GRADIENT, traverse(vjp=_nothing_through(constant)), at + 1)
+
+
+def _nothing_through(constant: Collection[GradientEdge]) -> VjpRule:
+    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        left = [np.zeros_like(c) if out in constant else c for out, c in zip(step.outs, cotangents, strict=True)]
+        return exact_vjp(step, operands, left)
+
+    return vjp
+
+
+def repeated_elements(reference: Reference, call: BackwardCall) -> Iterator[tuple[DiagnosisKind, Contributions]]:
+    """Yields the faults in which an op that takes an element of its operand several times, such as an index that occurs
+    twice, writes the gradient once for each time instead of adding it up.
+    """
+    for kind, order in ((DiagnosisKind.LAST_OF_REPEATED, 1), (DiagnosisKind.FIRST_OF_REPEATED, -1)):
+        hooked, roots = reference.hooks.functions(), reference.tape.roots(call)
+        yield kind, pull(reference.tape.entries, reference.values, roots, _written_once(order), hooked=hooked)
+
+
+def _written_once(order: int) -> VjpRule:
+    """Returns a function for vector-Jacobian products that gives each element of an operand the cotangent of the last
+    place of the result that takes it (`order` 1), or of the first (-1).
+    """
+
+    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        taken = _taken(step, operands)
+        if taken is None:
+            return exact_vjp(step, operands, cotangents)
+        made = np.zeros(operands[0].size)
+        made[taken[::order]] = cotangents[0].ravel()[::order]
+        return (made.reshape(operands[0].shape),)
+
+    return vjp
+
+
+def _taken(step: TapeEntry, operands: Sequence[Array]) -> Array | None:
+    """Returns the position of the operand's element that each element of the result is; None if the op has several
+    operands or results, does anything but move elements, or takes none twice.
+    """
+    if len(operands) != 1 or len(step.outs) != 1 or derivative_order(step.op) or step.op == MOVE:
+        return None
+    size = operands[0].size
+    with np.errstate(all="ignore"):
+        (moved,) = evaluate(step.op, step.attrs, (np.arange(1.0, size + 1).reshape(operands[0].shape),))
+    places = np.asarray(moved).ravel() - 1
+    found = np.unique(places)
+    is_moved = bool(np.isin(found, np.arange(size)).all())
+    return places.astype(int) if is_moved and len(found) < places.size else None
 
 
 def _roots(call: BackwardCall, traverse: Callable[..., Contributions]) -> Iterator[Fault]:

@@ -38,6 +38,13 @@ class DiagnosisKind(Enum):
     NEGATED = None, "It has the opposite sign."
     TRANSPOSED = None, "It is the transpose of the right gradient."
 
+    LAST_OF_REPEATED = (
+        None,
+        "An op takes an element of its operand several times, and only the last of these counts: gradients were "
+        "written, not added.",
+    )
+    FIRST_OF_REPEATED = None, "An op takes an element of its operand several times, and only the first of these counts."
+
     # leaves
     LEAVES_MERGED = slugs.GRADIENTS_EQUAL_LEAVES, "One of two leaves of equal values got the gradients of both."
     LEAVES_SWAPPED = slugs.GRADIENTS_EQUAL_LEAVES, "Two leaves of equal values got each other's gradient."
@@ -50,6 +57,10 @@ class DiagnosisKind(Enum):
     COTANGENT_SUMMED = (
         slugs.GRADIENTS_COTANGENT,
         "It is the gradient for the sum of the cotangent's elements in every place.",
+    )
+    CONSTANT_GRADIENT = (
+        slugs.HIGHER_DIFFERENTIABLE,
+        "A part of the gradient that line {} computed is a constant: nothing was passed on through it.",
     )
     ROOT_ONCE = slugs.GRADIENTS_SEVERAL_ROOTS, "It counts a root that is listed twice only once."
     ROOT_ALONE = (

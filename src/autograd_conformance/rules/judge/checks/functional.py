@@ -154,7 +154,7 @@ def _check_gradient(
     if not judging.applies(rule):
         return None
     got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
-    diagnosis = diagnose(judging.reference, step, ref, {}, got)
+    diagnosis = diagnose(judging.reference, step, ref, {}, got, alone=rule == slugs.GRADIENTS_OP)
     undiagnosed = Violation(
         rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
         op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.array(),

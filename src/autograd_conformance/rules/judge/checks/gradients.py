@@ -19,6 +19,7 @@ from autograd_conformance.rules.judge.checks.contributions import (
     is_complete,
     is_negligible,
     is_right_without_bound,
+    is_same,
     is_unchanged,
     may_share_gradient,
     op_of_rule,
@@ -66,7 +67,9 @@ def judge_call(
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or shares_gradient_memory(judging, leaf)
             fine = fine or _is_filled(judging, call, leaf, got)
             if not fine and not is_complete(judging, call, leaf, got, traversal):
-                return _unreached_violation(judging, at, leaf, got, expectation)
+                form = _form_violation(judging, at, call, leaf, got)
+                if form is None or not judging.waive_form(form):
+                    return form or _unreached_violation(judging, at, leaf, got, expectation)
             continue
         if holds_unlocated_gradient(judging, leaf) and may_share_gradient(judging, leaf, reached - {leaf}):
             continue  # it may hold what the call adds to the others as well
@@ -205,6 +208,17 @@ def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None
         return False
     zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
     return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
+
+
+def _form_violation(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient | None) -> Violation | None:
+    """Returns the violation if the gradient of a leaf that the call does not reach has another dtype and the same
+    elements.
+    """
+    old = judging.tape.grads.get(leaf)
+    if old is None or got is None or not is_same(old.value, got.value):
+        return None
+    form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(old.value.shape, old.dtype)
+    return judging.differs(slugs.GRADIENTS_FORM, at, leaf, form, expected, call)
 
 
 def _unreached_violation(
