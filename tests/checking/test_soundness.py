@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 from dataclasses import replace
+from inspect import getsource
 from pathlib import Path
 
 import pytest
 
 from autograd_conformance.checking.soundness.contracts import MOST, Faults, programs
 from autograd_conformance.checking.soundness.printed_code import Problem, problems
+from autograd_conformance.checking.soundness.templates import FIELDS
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.plugin import sound_adapter
+from autograd_conformance.printing import dialect as printing
 from autograd_conformance.programs.language import Optimizer, Step
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.unsound import BrokenCode
@@ -61,6 +66,25 @@ def test_faulty_templates_of_writes_are_found():
     seen = found(Wrong())
     assert seen["in-place op mul_"].startswith("its printed code is no Python")
     assert seen["in-place op copy_"] == "there is no template for it"
+
+
+def test_templates_with_fields_that_they_do_not_have_are_found():
+    adapter = Torch()
+    adapter.dialect = replace(
+        adapter.dialect, optimizer="{name} = torch.optim.{optimizer}([{leaves}])", clear="{}.zero()", hook="{ {target}"
+    )
+    faults = found(adapter)
+    assert "it has no field {name}, only {optimizer}, {leaves}, {settings}" in faults["template optimizer"]
+    assert "it has no field {}, only {name}, {set_to_none}" in faults["template clear"]
+    assert "its braces do not match" in faults["template hook"]
+
+
+def test_fields_of_templates_are_those_of_their_descriptions():
+    (described,) = (node for node in ast.parse(getsource(printing)).body if isinstance(node, ast.ClassDef))
+    for name, text in zip(described.body, described.body[1:], strict=False):
+        if isinstance(name, ast.AnnAssign) and name.target.id in FIELDS:  # type: ignore[union-attr]
+            assert isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+            assert set(re.findall(r"\{(\w+)\}", str(text.value.value))) == set(FIELDS[name.target.id]), name.target.id  # type: ignore[union-attr]
 
 
 def test_no_code_is_looked_at_where_none_is_printed():

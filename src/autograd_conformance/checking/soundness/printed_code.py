@@ -42,6 +42,8 @@ def problems(target: Target) -> Iterator[Problem]:
             f"template {name}",
             f"`dialect.{name}` is empty, so no script can show {needed}: write the code, or do not claim it",
         )
+    for name, why in templates.unknown_fields(dialect):
+        yield Problem(f"template {name}", f"`dialect.{name}` cannot be filled in: {why}")
     yield from _of("op", sorted({*target.ops} & APPLIED & {*dialect.ops}), dialect.ops.__getitem__, target, "eval")
     if Capability.WRITES in target.capabilities and dialect.writes:
         for name in sorted({*target.writes} - {*dialect.writes}):

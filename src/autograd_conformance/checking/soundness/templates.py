@@ -1,8 +1,11 @@
-"""The templates of printed code that an adapter's dialect needs, for each capability that it claims."""
+"""The templates of printed code that an adapter's dialect needs, for each capability that it claims, and the fields
+that each template may have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from string import Formatter
 
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability as C
@@ -33,6 +36,69 @@ NEEDED: Mapping[C, tuple[str, ...]] = {
     C.COUNTS_SAVED: ("saved",),
 }
 """The fields of `printing.dialect.Dialect` that have to be given if a capability is claimed."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "tensor": ("data", "dtype", "flags"),
+    "empty": ("shape", "dtype", "flags"),
+    "number": ("data", "dtype", "flags"),
+    "detach": ("source",),
+    "backward": ("root", "arguments"),
+    "backward_many": ("roots", "cotangents", "arguments"),
+    "retain": ("value",),
+    "clear_to_none": ("leaf",),
+    "clear_to_zeros": ("leaf",),
+    "clear_to_zeros_briefly": ("leaf",),
+    "gradient": ("leaf",),
+    "memory": ("value",),
+    "shape": ("value",),
+    "flag": ("value",),
+    "elements": ("value",),
+    "in_full": ("value",),
+    "held": ("leaf",),
+    "assign": ("leaf", "value"),
+    "create": ("value",),
+    "step": ("optimizer", "leaves", "settings"),
+    "optimizer": ("optimizer", "leaves", "settings"),
+    "step_again": ("name",),
+    "clear": ("name", "set_to_none"),
+    "group": ("leaves", "settings"),
+    "detach_in_place": ("target",),
+    "requires_grad": ("target", "on"),
+    "inputs": ("inputs",),
+    "grad": ("roots", "inputs", "arguments"),
+    "cotangents": ("cotangents",),
+    "vjp": ("function", "inputs", "places", "cotangents", "cotangent"),
+    "ones": ("root",),
+    "together": ("values",),
+    "unused": ("value",),
+    "materialize": ("value",),
+    "retain_grad": ("target",),
+    "hook": ("target", "function"),
+    "accumulated_hook": ("target",),
+    "remove_hook": ("handle",),
+    "drop": ("values",),
+    "default_dtype": ("dtype",),
+    "under": ("modes", "line"),
+    "parameter": ("tensor",),
+    "unit": ("function", "inputs", "arguments"),
+}
+"""The names in braces that each template of `printing.dialect.Dialect` may have, as the template's description says."""
+
+
+def unknown_fields(dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """Yields the templates that cannot be filled in, each with the reason: a name in braces that the template does not
+    have, or braces without a partner.
+    """
+    for name, fields in FIELDS.items():
+        try:
+            used = [field for _, field, _, _ in Formatter().parse(getattr(dialect, name)) if field is not None]
+        except ValueError as error:
+            yield name, f"its braces do not match ({error}); write {{{{ and }}}} for braces of the code"
+            continue
+        for field in used:
+            if field not in fields:
+                known = ", ".join(f"{{{each}}}" for each in fields)
+                yield name, f"it has no field {{{field}}}, only {known}; write {{{{ and }}}} for braces of the code"
 
 
 def empty(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, str]]:

@@ -38,8 +38,7 @@ class NumpyInterface(Functional):
         self.name, self.packages = name, (name.partition(".")[0],)
         self.ad = importlib.import_module(name)
         self.array_module = _array_module(self.ad, name)
-        special = attempt(importlib.import_module, f"{name}.scipy.special")
-        self.special = special if isinstance(special, ModuleType) else None
+        self.special = _special_module(self.array_module, name)
         self.detaching = next((each for each in DETACHES if _has(self.ad, each)), "")
         self.use(WAYS[0], TOGETHER[0])
 
@@ -137,6 +136,18 @@ def _array_module(module: ModuleType, name: str) -> ModuleType:
         if isinstance(each, ModuleType) and all(hasattr(each, word) for word in ("array", "sum", "exp", "zeros")):
             return each
     return importlib.import_module("numpy")
+
+
+def _special_module(array_module: ModuleType, name: str) -> ModuleType | None:
+    """Returns the module with SciPy's special functions: the framework's own, or SciPy's if the framework works on
+    NumPy itself; None if there is none.
+    """
+    ours = "scipy.special" if array_module.__name__ == "numpy" else f"{name}.scipy.special"
+    for each in (f"{name}.scipy.special", ours):
+        found = attempt(importlib.import_module, each)
+        if isinstance(found, ModuleType):
+            return found
+    return None
 
 
 def _has(module: ModuleType, path: str) -> bool:

@@ -14,6 +14,7 @@ from autograd_conformance.frameworks.probing.simplest_calls import simplest_call
 from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.trials import operands_of
 from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.own_numpy import np
@@ -134,10 +135,10 @@ def _second(adapter: NumpyInterface, dtype: str) -> object:
 def missing_op(adapter: NumpyInterface, name: str, dtype: str) -> str | None:
     """Returns why a framework does not have an op or its derivative; None if it has both."""
     template = {**TABLE, **FURTHER}[name]
-    if adapter.special is None and isinstance(template, str) and "special." in template:
-        return f"there is no module {adapter.name}.scipy.special"
     op, why = row_of(name), None
     for shapes, attrs in simplest_calls(op):
+        if adapter.special is None and "special." in fill(template, [f"x{k}" for k in range(len(shapes))], attrs):
+            return f"there is no module {adapter.name}.scipy.special"
         leaves = [adapter.leaf(array, True) for array in operands_of(op, shapes, dtype)]
         traced: list[bool] = []
 

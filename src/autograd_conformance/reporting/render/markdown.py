@@ -225,6 +225,14 @@ def _by_reason(ops: Iterable[OpSummary]) -> list[tuple[str, list[OpSummary]]]:
     return list(found.items())
 
 
+def _by_shared_reason(ops: Iterable[OpSummary]) -> list[tuple[str, list[OpSummary]]]:
+    """Ops grouped by a reason that several have; the others are one group, without a reason."""
+    grouped = _by_reason(ops)
+    shared = [(reason, alike) for reason, alike in grouped if reason and len(alike) > 1]
+    rest = [each for reason, alike in grouped if not reason or len(alike) == 1 for each in alike]
+    return [*shared, *([("", rest)] if rest else ())]
+
+
 def environment() -> Environment:
     """Jinja environment of the Markdown templates, with all filters."""
     environment = Environment(
@@ -261,6 +269,7 @@ def environment() -> Environment:
         "ops_of": lambda program: sorted(ops(program)),
         "applies": applies,
         "by_reason": _by_reason,
+        "by_shared_reason": _by_shared_reason,
         "numbered_reason": numbered_reason,
     }
     return environment
