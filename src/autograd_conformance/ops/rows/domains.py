@@ -208,10 +208,17 @@ def _symmetric_spread(x: Array) -> Array:
     return (y + y.swapaxes(-1, -2)) / 2 + np.diag(1.0 + 2.0 * np.arange(n))
 
 
+def _apart(eigenvalues: Array) -> bool:
+    """Whether eigenvalues, which are positive, differ by a quarter at least, and by a 16th of the largest one: by
+    Viete's formula, close eigenvalues beside a large one have few digits.
+    """
+    return _gap(eigenvalues) >= max(0.25, eigenvalues.max(initial=0.0) / 16)
+
+
 def _split_spectrum(x: Array) -> bool:
     if not _positive_definite(x):
         return False
-    return x.size == 0 or all(_gap(np.linalg.eigvalsh(m)) >= 0.25 for m in _matrices(x))
+    return x.size == 0 or all(_apart(np.linalg.eigvalsh(m)) for m in _matrices(x))
 
 
 def _near_axes(vectors: Array) -> bool:
@@ -223,8 +230,15 @@ def _eigenvectors_near_axes(x: Array) -> bool:
 
 
 def _split_singular_values(x: Array) -> bool:
+    """Whether the singular values of matrices are apart, as are their squares, from which they are computed, and the
+    largest is at most 24 times the smallest.
+    """
+    if x.size == 0:
+        return True
     found = np.linalg.svd(_matrices(x), compute_uv=False)
-    return x.size == 0 or (bool(found.min() >= 0.25) and all(_gap(each) >= 0.25 for each in found))
+    if not found.min() >= max(0.25, found.max() / 24):
+        return False
+    return all(_gap(each) >= 0.25 and _apart(each * each) for each in found)
 
 
 def _singular_vectors_near_axes(x: Array) -> bool:
