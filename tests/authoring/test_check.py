@@ -188,6 +188,23 @@ def test_probe_prints_claims_and_writes_what_is_missing(tmp_path: Path, capsys: 
     assert "not claimed  HOOKS              its adapter does not claim it" in capsys.readouterr().out
 
 
+def test_probe_names_and_writes_what_a_class_with_a_known_interface_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "probed_class.py").write_text(
+        "from autograd_conformance.frameworks.torchlike.adapter import TorchLike\n"
+        "class Partial(TorchLike):\n"
+        "    module = 'tests.frameworks.torchlike.partial'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "found.toml"
+    assert command.main(["probe", "probed_class:Partial", "--write", str(path)]) == 0
+    assert "missing      block_diag         AttributeError: " in capsys.readouterr().out
+    assert "[ops]\n" in path.read_text()
+    assert command.main(["probe", "examples.tiny_adapter:Tiny", "--write", str(path)]) == 4
+    assert "or a subclass of one of their adapters" in capsys.readouterr().err
+
+
 # -- new-adapter -------------------------------------------------------------------------------------------------------
 
 TORCH_LIKE = "torch-like:tests.frameworks.torchlike.partial"

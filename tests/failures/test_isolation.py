@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation, time_limit
@@ -21,7 +24,7 @@ from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.failure import Confirmation, Failure
 from autograd_conformance.reporting.render.text import confirmation_text
 from autograd_conformance.rules.judge.judge import judge
 from evaluation.mutants.printed import Bent
@@ -172,6 +175,25 @@ def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int,
     )
     assert found is undecided
     assert (failure.alone is None) is (status not in supervision.KILLS)
+
+
+@pytest.mark.parametrize(("verdict", "failed", "kept"), [("fail", 5, True), ("fail", 0, False), ("crash", 1, False)])
+def test_of_a_confirmation_without_time_what_is_certain_is_kept(
+    verdict: str, failed: int, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The runs of the program had ended; what the script had printed by then may be a part."""
+    asked = session("examples.tiny_adapter:Tiny", tmp_path)
+    asked.process.limits = Limits.of(None, 100.0, time.monotonic())
+
+    def confirm(failure: Failure, *given: object) -> Failure:
+        monkeypatch.setattr(time_limit.time, "monotonic", lambda: math.inf)
+        return replace(failure, alone=Confirmation(runs=5, failed=failed, printed="a part", code=True))
+
+    monkeypatch.setattr(isolation, "confirm", confirm)
+    entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
+    failure = record.crash_failure(entry, asked, supervision.describe_exit(0))
+    alone = time_limit.confirm(replace(failure, verdict=verdict), asked).alone
+    assert alone == (Confirmation(runs=5, failed=failed, code=True) if kept else time_limit.NOT_RUN)
 
 
 @pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])

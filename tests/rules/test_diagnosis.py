@@ -15,7 +15,7 @@ from autograd_conformance.programs.observations import Gradient, Returned, StepO
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
-from tests.rules.judge.tampering import Tamper, verdict
+from tests.rules.judge.tampering import Tamper, holds, verdict
 
 A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
@@ -125,6 +125,7 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "hooks/result",
         "applied to its leaf's whole gradient",
     ),
+    ("a = leaf 3; k = hook a observe; backward a", holds(None), "hooks/result", "The hook of line 2 was called with"),
     (f"{H}; k = hook b scale 2.0; unhook k; backward c", holding(-12), "hooks/removed", "although it had been removed"),
     (f"{H}; k = hook b scale 2.0; g = grad c wrt a", halved, "hooks/result", "the hook of line 4 was ignored"),
     (

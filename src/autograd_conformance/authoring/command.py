@@ -16,8 +16,10 @@ from autograd_conformance.authoring.watched import Outcome, watched_check
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.loading.entry_points import LIKE
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
+from autograd_conformance.frameworks.numpylike.adapter import NumpyLike
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import open_target
+from autograd_conformance.frameworks.target import InProcess, open_target
+from autograd_conformance.frameworks.torchlike.adapter import TorchLike
 from autograd_conformance.frameworks.torchlike.findings import needs_adapter, to_toml
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.programs.capabilities import Capability
@@ -58,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     probe.add_argument(
         "--write",
         metavar="FILE",
-        help="write what is missing to a file, for torch-like:MODULE@FILE or numpy-like:MODULE@FILE",
+        help="write what is missing to a file, for torch-like:MODULE@FILE, numpy-like:MODULE@FILE or a class's `path`",
     )
     one = commands.add_parser("check", help="check an adapter in seconds: each op once, each capability once")
     new = commands.add_parser("new-adapter", help="write an adapter, a file of known differences and a CI workflow")
@@ -87,10 +89,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _probe(name: str, target: Target, file: str | None) -> int:
-    """Prints which features a framework has; writes the missing ones to a file, if `name` is a module with a known
-    interface.
-    """
-    found = findings_of(target)
+    """Prints which features a framework has; writes the missing ones to a file, if it has a known interface."""
+    found, like = findings_of(target), _interface(name, target)
     print(f"{target.name} {target.version}: dtypes {', '.join(target.dtypes)}")
     print(_there(target))
     for capability in Capability:
@@ -99,16 +99,26 @@ def _probe(name: str, target: Target, file: str | None) -> int:
         print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {why}")
     for note in target.notes:
         print(f"note: {note}")
-    for table in ("ops", "dimensions", "writes", "modules", "optimizers") if name.partition(":")[0] in LIKE else ():
+    for table in ("ops", "dimensions", "writes", "modules", "optimizers") if like else ():
         for missing, why in getattr(found, table).items():
             print(f"{'missing':<12} {missing:<18} {why}")
     if file is not None:
-        like = name.partition(":")[0]
-        if like not in LIKE:
-            raise UnknownFramework(f"--write needs one of {', '.join(f'{each}:MODULE' for each in LIKE)}")
+        if like is None:
+            those = " or ".join(f"{each}:MODULE" for each in LIKE)
+            raise UnknownFramework(f"--write needs {those}, or a subclass of one of their adapters")
         Path(file).write_text(to_toml(found, file, like), encoding="utf-8")
         print(f"written to {file}")
     return Exit.PASSED
+
+
+def _interface(name: str, target: Target) -> str | None:
+    """Returns the word for the known interface that a framework has, ``torch-like`` or ``numpy-like``, by its name or
+    by its adapter's class; None if there is no such interface.
+    """
+    if name.partition(":")[0] in LIKE:
+        return name.partition(":")[0]
+    adapter = target.adapter if isinstance(target, InProcess) else None
+    return "torch-like" if isinstance(adapter, TorchLike) else "numpy-like" if isinstance(adapter, NumpyLike) else None
 
 
 def _there(target: Target) -> str:

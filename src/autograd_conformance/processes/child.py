@@ -153,6 +153,11 @@ def deadline(moment: float) -> Iterator[None]:
         _Running.until = before
 
 
+def is_late() -> bool:
+    """Whether the time has come at which a `deadline` ends processes, so that one may have ended for that reason."""
+    return time.monotonic() >= _Running.until
+
+
 def _at_most(seconds: float | None) -> float | None:
     """Returns the largest number of seconds to wait for a process, given the caller's limit; None if there is none."""
     left = _Running.until - time.monotonic()

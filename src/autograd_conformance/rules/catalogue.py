@@ -219,7 +219,7 @@ _RULES = (
     _must(slugs.WRITES_UNSAVED_WORKS, "A write to a value that no derivative needs MUST NOT keep a graph from being walked.", IN_PLACE, BUFFERS, of=(CHANGES,)),
     _must(slugs.WRITES_VALUE, "A write MUST give its target the value of the op's definition.", IN_PLACE, needs=(Capability.WRITES,), of=(WRITING,), compares=Compares.VALUES),
     _must(slugs.WRITES_ALIASES, "A write MUST show in every value that shares memory with its target.", VIEWS, DETACH, needs=(Capability.WRITES, Capability.VIEWS), of=(WRITING, either(VIEWING, claimed(Capability.DETACH))), compares=Compares.VALUES),
-    _must(slugs.WRITES_NOTHING_ELSE, "A write MUST NOT change any value that shares no memory with its target.", VIEWS, needs=(Capability.WRITES,), of=(WRITING,), compares=Compares.UNCHANGED_VALUES),
+    _must(slugs.WRITES_NOTHING_ELSE, "A write, or a step of an optimizer, MUST NOT change any value that shares no memory with its target.", VIEWS, OPTIM, of=(CHANGES,), compares=Compares.UNCHANGED_VALUES),
     _must(slugs.WRITES_RECORDED, "The gradient of a recorded write MUST flow to the operands that were written and, through the write, to the target's earlier value.", IN_PLACE, needs=(Capability.WRITES,), of=(WRITING,)),
     _must(slugs.WRITES_REQUIRES_GRAD, "The target of a recorded write MUST require grad afterwards.", MECHANICS, needs=(Capability.WRITES, Capability.REQUIRES_GRAD), of=(WRITING,)),
     _must(slugs.WRITES_LEAF_RAISES, "A recorded write to a leaf that requires grad, or to a view of one, MUST raise.", MECHANICS, needs=(Capability.WRITES, Capability.WRITE_CHECKS), of=(WRITING,)),

@@ -142,11 +142,13 @@ class ProcessState:
         """Returns whether the run has to end now, so that only the report is still written."""
         return self.limits.last is not None and time.monotonic() >= self.limits.last
 
-    def deadline(self, part: float, least: float, spent: float = 0.0) -> float:
+    def deadline(self, part: float, least: float, spent: float = 0.0, late: bool = False) -> float:
         """Returns the deadline, on the monotonic clock, of work that may take a fraction `part` of the run's time, but
-        at least `least` seconds; `spent` seconds are used already. Infinite if the run has no time limit.
+        at least `least` seconds; `spent` seconds are used already. Infinite if the run has no time limit. The work ends
+        with the tests, or, if it is `late`, within the time that is reserved for the report.
         """
-        if self.limits.end is None or self.limits.deadline is None:
+        latest = self.limits.last if late else self.limits.deadline
+        if self.limits.end is None or latest is None:
             return math.inf
         left = max(least, part * (self.limits.end - self.began)) - spent
-        return min(self.limits.deadline, time.monotonic() + left)
+        return min(latest, time.monotonic() + left)

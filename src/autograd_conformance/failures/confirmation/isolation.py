@@ -21,7 +21,15 @@ from autograd_conformance.failures.confirmation.fresh_process import Request, Re
 from autograd_conformance.frameworks.remote.command import is_built_in
 from autograd_conformance.frameworks.running.printed import is_observable_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.processes.child import HASHES, PYTHON, environment, finished, own_environment, with_folder
+from autograd_conformance.processes.child import (
+    HASHES,
+    PYTHON,
+    environment,
+    finished,
+    is_late,
+    own_environment,
+    with_folder,
+)
 from autograd_conformance.processes.last_words import last_words
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
@@ -66,7 +74,9 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
         if not retry.error and (failed := _failing_runs(failure, retry)):
             result, hashes = retry, os.environ[HASHES]
             failure = replace(failure, command=f"{HASHES}={hashes} {failure.command}")
-    alone = Confirmation(runs=min(RUNS, len(result.broken_rules) + 1), failed=failed, hashes=hashes)
+    ended_itself = result.process_ended and not is_late()
+    runs = min(RUNS, len(result.broken_rules) + ended_itself)
+    alone = Confirmation(runs=runs, failed=failed, hashes=hashes)
     if not failed:
         before = _shortest_history(failure, session, tuple(codec.to_json(each) for each in history))
         if before is not None:

@@ -28,14 +28,17 @@ NOT_RUN = Confirmation(runs=0, failed=0)
 """The confirmation of a failure that was not run again because the time limit of the run was reached."""
 
 
-def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
+def confirm(
+    failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False, late: bool = False
+) -> Failure:
     """Runs a failure again in a fresh process, and returns the failure with the result, or with `NOT_RUN` if there was
     no time for it.
 
-    With `always`, the failure is confirmed even if the limit of `--confirm` is reached.
+    With `always`, the failure is confirmed even if the limit of `--confirm` is reached; with `late`, also after the
+    tests, while there is time for the report.
     """
-    share = SHARE_OF_ENDINGS if failure.verdict in ("crash", "timeout") else SHARE
-    until = session.process.deadline(share, LEAST, session.process.confirming)
+    share = SHARE_OF_ENDINGS if _ends_process(failure) else SHARE
+    until = session.process.deadline(share, LEAST, session.process.confirming, late)
     if math.isinf(until) or not (session.process.confirms_left or always):
         return isolation.confirm(failure, session, history, always)
     began = time.monotonic()
@@ -44,7 +47,21 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
     with child.deadline(until):
         rerun = isolation.confirm(failure, session, history, always)
     session.process.count_confirming(time.monotonic() - began)
-    return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else rerun
+    return _as_far_as_it_came(rerun) if time.monotonic() >= until else rerun
+
+
+def _as_far_as_it_came(failure: Failure) -> Failure:
+    """Returns a failure, whose confirmation was cut off by the time limit, with the part that is certain: the runs of
+    the program, if it failed there. That its process ended, or what its script printed, may be the limit's doing.
+    """
+    alone = failure.alone
+    if alone is None or not alone.failed or _ends_process(failure):
+        return replace(failure, alone=NOT_RUN)
+    return replace(failure, alone=replace(alone, after=None, printed="", trouble=None))
+
+
+def _ends_process(failure: Failure) -> bool:
+    return failure.verdict in ("crash", "timeout")
 
 
 def confirm_process_end(

@@ -44,6 +44,7 @@ TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name
 HEAD = """# The features that {name} {version} lacks, found by trying. All others count as there, and are tested.
 # Delete a line to have something tested all the same; add one, with a reason, to leave something out. Then type
 #     autograd-conformance --framework={like}:{name}@{file}
+# or, where an adapter is a class, set its attribute `path` to this file.
 # The last table has the code that calls an op, where PyTorch's call is unsupported.
 """
 

@@ -136,7 +136,7 @@ class RunEnd:
         if is_shown:
             failure = replace(failure, counted=True)
         elif not self.run.is_stopped():
-            failure = confirm(failure, self.run.session)
+            failure = confirm(failure, self.run.session, late=True)
         self.run.writer.write(failure)
         result = Result(
             test=failure.test,

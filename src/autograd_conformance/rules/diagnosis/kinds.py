@@ -126,6 +126,10 @@ class DiagnosisKind(Enum):
         slugs.HOOKS_RESULT,
         "The hook of line {} was applied to its leaf's whole gradient, not to this call's contribution.",
     )
+    HOOK_OF_NONE = (
+        slugs.HOOKS_RESULT,
+        "The hook of line {} was called with a gradient and returned None, and the leaf got no gradient.",
+    )
     HOOK_TWICE = slugs.HOOKS_CALLED, "The hook of line {} was applied twice."
 
     def __init__(self, rule: Slug | None, sentence: str) -> None:

@@ -12,6 +12,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
+from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
     contribution_bound,
@@ -103,7 +104,12 @@ def _check_reached(
         if old is None and slugs.GRADIENTS_EQUAL_LEAVES in expectation.exercises:
             rule = slugs.GRADIENTS_EQUAL_LEAVES
         rule = rule_of_module_gradient(judging, expectation, rule)
-        return judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
+        lost = judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
+        hook = _observing_hook(judging, leaf, observed)
+        if lost is None or hook is None or not judging.applies(slugs.HOOKS_RESULT):
+            return lost
+        diagnosis = Diagnosis(DiagnosisKind.HOOK_OF_NONE, (hook.at + 1,))
+        return diagnosed(lost, diagnosis, diagnosis.rule)
     dtype = judging.dtypes.get(leaf, got.dtype)
     if got.value.shape != contribution.shape or got.dtype != dtype:
         form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
@@ -112,6 +118,13 @@ def _check_reached(
     if not violation and leaf in expectation.traversal.leaves:
         violation = _check_object(judging, at, call, leaf, got)
     return violation
+
+
+def _observing_hook(judging: Judging, leaf: Ref, observed: StepObservation) -> Ref | None:
+    """Returns the handle of a hook on a leaf that was called with a gradient and returned None; None if no hook was."""
+    fired = {each.hook for each in observed.fired if each.value is not None}
+    hooks = judging.reference.hooks.on.get(judging.reference.tape.edge(leaf), ())
+    return next((handle for handle, hook in hooks if hook.effect == "observe" and handle in fired), None)
 
 
 def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> Slug:
