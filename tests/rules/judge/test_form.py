@@ -10,10 +10,11 @@ import pytest
 
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import HookCall, Returned, StepObservation
-from tests.rules.judge.tampering import TORCH, Tamper, judged, value, verdict
+from tests.rules.judge.tampering import CLAIMS, TORCH, Tamper, judged, tampered, value, verdict
 
 A = "a = leaf f32 [[1, 2], [3, 4]]"
 M = f"{A}; b = multiply a a"
@@ -123,6 +124,14 @@ def test_values_in_the_memory_of_a_leaf_move_with_it() -> None:
     found = verdict(program, shown(value=np.array([1.0, 2.0])), of="b")
     assert found is not None
     assert found.rule == "writes/aliases"
+
+
+def test_a_step_changes_nothing_else_in_a_framework_without_in_place_ops() -> None:
+    program = "a = leaf [1, 2]; b = relu a; backward b with [1, 1]; step a sgd lr=0.5"
+    moves = shown(value=np.array([0.5, 1.5]))
+    found = judged(*tampered(program, moves, of="b"), CLAIMS - {Capability.WRITES, Capability.MEMORY}).violation
+    assert found is not None
+    assert found.rule == "writes/nothing-else"
 
 
 # -- memory that is another's -----------------------------------------------------------------------------------------
