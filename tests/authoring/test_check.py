@@ -86,6 +86,17 @@ class NoModes(Few):
         return super().mode("enable_grad")
 
 
+class Unsteady(Few):
+    """The result of an op is another one each time."""
+
+    times = 0
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        self.times += 1
+        made = super().apply(op, operands, attrs)
+        return [each + self.times for each in made] if op == "sin" else made
+
+
 class KnowsNoFreedGraph(Few):
     """`classify` does not know the error of a freed graph."""
 
@@ -114,6 +125,7 @@ def test_nothing_is_wrong_with_pytorch_and_the_example():
         (WrongOp, Blame.EITHER, "op sin", "gradients/forward: returned another value"),
         (WrongOp, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
         (WrongTemplate, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
+        (Unsteady, Blame.EITHER, "op sin", "line 2 of its program does not end alike each time that it runs"),
         (BrokenTemplate, Blame.ADAPTER, "op sin", "SyntaxError"),
         (EmptyTemplate, Blame.ADAPTER, "template held", "`dialect.held` is empty, so no script can show"),
         (NoModes, Blame.ADAPTER, "template modes", "`dialect.modes` is empty, so no script can show MODES"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit import corners, workers
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import audit, curvatures, programs
 from autograd_conformance.frameworks.target import InProcess
@@ -105,3 +105,15 @@ def test_a_framework_without_a_backward_call_is_not_asked_for_one():
         capabilities = Tiny.capabilities - {Capability.IMPERATIVE}
 
     assert audit(InProcess(Forward()), Forward.dtypes, False) == AuditResult()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "ending"),
+    [
+        ("DiesInExp", "the process died of SIGSEGV"),
+        ("Explains", "the process ended itself with exit code 1; its last output was: dimensions 2 and 3 do not match"),
+    ],
+)
+def test_an_op_that_ends_its_process_is_described_by_how(adapter: str, ending: str):
+    name = f"tests.frameworks.adapters.dying:{adapter}"
+    assert workers.audit(name, "cpu", ("float64",), 20.0, False).found.faults["exp"].observed == ending

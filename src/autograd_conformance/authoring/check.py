@@ -215,8 +215,22 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
         return
     for at, (one, two) in enumerate(zip(seen, other, strict=True)):
         if why := _difference(one.outcome, two.outcome):
-            yield Remark(Blame.ADAPTER, about, f"line {at + 1} of its printed code {why}", as_code(program, target))
+            text, blame = f"line {at + 1} of its printed code {why}", Blame.ADAPTER
+            if _is_unsteady(program, seen, target):
+                text, blame = f"line {at + 1} of its program does not end alike each time that it runs", Blame.EITHER
+            yield Remark(blame, about, text, as_code(program, target))
             return
+
+
+def _is_unsteady(program: Program, seen: Observation, target: Target) -> bool:
+    """Whether a program, run again by the adapter's calls, has other outcomes: the framework keeps state, or reads
+    memory that nothing has written.
+    """
+    try:
+        again = target.observe(program)
+    except ENDED:
+        return True
+    return any(_difference(one.outcome, two.outcome) for one, two in zip(seen, again, strict=True))
 
 
 def _difference(called: object, printed: object) -> str | None:

@@ -28,7 +28,7 @@ PROGRAMS = "programs"
 """File beside the notes with the number of programs that ran."""
 
 LOST = "the process died, or did not come back in time"
-"""Observed outcome, in words, for an op whose program ended the process of the audit."""
+"""Observed outcome, in words, for an op whose program ended the process of the audit in an unknown way."""
 
 
 class Note(NamedTuple):
@@ -42,6 +42,8 @@ class Note(NamedTuple):
     """The violation of a faulty op, as JSON data."""
     seconds: float = 0.0
     """Of the note about the gates of all stages: the median of the seconds that the framework took for one."""
+    ending: str = ""
+    """The end of the process that ran the program, in words, if that is known."""
 
 
 def latest(notes: Iterable[Any]) -> dict[str, Note]:
@@ -54,7 +56,7 @@ def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
     found_faults = {op: Fault.from_json(note.fault) for op, note in found.items() if note.fault}
     for op, note in found.items():
         if note.outcome == "begun" and note.program:
-            found_faults[op] = Fault(json.loads(note.program), slugs.GRADIENTS_OP, LOST)
+            found_faults[op] = Fault(json.loads(note.program), slugs.GRADIENTS_OP, note.ending or LOST)
     return found_faults
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,8 +17,10 @@ from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResu
 from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
-from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
+from autograd_conformance.processes.child import LOADING, Child, Output, environment
+from autograd_conformance.processes.last_words import last_words
+from autograd_conformance.processes.supervision import describe_exit
+from autograd_conformance.processes.task import Growth, Notes, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.terms import Budget
 
@@ -151,7 +154,8 @@ class AuditWorker:
     def start(self) -> None:
         """Starts a process for the ops without notes."""
         self.begun = len(self.noted())
-        self.child = Child(self.task.command, environment())
+        self.printed = Output()
+        self.child = Child(self.task.command, environment(), self.printed)
         self.growth = Growth(self.task, self.limit)
 
     def keep_running(self) -> bool:
@@ -162,6 +166,7 @@ class AuditWorker:
         code = self.child.status
         if code is None and not self.growth.has_stopped():
             return True
+        ending = self._ending(code)
         self.stop()
         refuse_unwritable(code)
         if code == SPENT:
@@ -175,8 +180,22 @@ class AuditWorker:
             lines = self.child.errors.text().split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "(nothing)")
             raise AuditFailed(f"the audit of the ops did not finish; the last line of its process: {last[:200]}")
+        fatal = list(found.values())[-1]
+        if fatal.outcome == "begun" and fatal.program:
+            Notes(self.folder).write(fatal._replace(ending=ending))
         self.start()
         return True
+
+    def _ending(self, code: int | None) -> str:
+        """Describes how the process ended that ran the program of the last note, and quotes the last lines of its
+        output if it exited or aborted, which usually say why.
+        """
+        assert self.child is not None
+        if code is None:
+            return f"the process did not come back in {self.growth.limit:.0f} s"
+        words = last_words(self.child.errors.text()) or last_words(self.printed.text())
+        quoted = f"; its last output was: {words}" if words and (code >= 0 or code == -signal.SIGABRT) else ""
+        return f"{describe_exit(code)}{quoted}"
 
     def stop(self) -> None:
         """Ends the process that runs now."""
