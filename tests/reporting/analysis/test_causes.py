@@ -270,6 +270,15 @@ def test_digits_that_three_ops_lose_in_their_tails_are_one_cause() -> None:
     assert together(*lost) == [[0, 1, 2]]
 
 
+def test_derivatives_that_are_constants_in_three_ops_are_one_cause() -> None:
+    constant = Signature(stage="grad", general=False, diagnosis="constant gradient")
+    found = [
+        failed("higher/op", OTHER, op, "multiply", op=op, signature=constant) for op in ("max", "select", "maximum")
+    ]
+    assert together(*found[:2]) == [[0], [1]]
+    assert together(*found) == [[0, 1, 2]]
+
+
 def test_wrong_gradients_of_the_same_ops_are_one_cause() -> None:
     one, other = failed("gradients/graph", OTHER, "sum", "exp"), failed("gradients/graph", OTHER, "exp", "sum")
     assert together(one, other, failed("gradients/graph", OTHER, "exp", "cos")) == [[0, 1], [2]]

@@ -1,5 +1,6 @@
 """Finds the kinds of failures that at least three ops show in programs without other ops: writes that nothing notices,
-values that are checked although nothing saved them, and derivatives that are computed from rounded results.
+values that are checked although nothing saved them, derivatives that are computed from rounded results, and derivatives
+that are constants for another call.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from autograd_conformance.reporting.records.failure import Failure
 
 NOTICES_WRITES = "writes/error-or-recorded"
 """The rule that is broken if a write is not noticed."""
+
+IS_CONSTANT = "constant gradient"
+"""The diagnosis of a derivative that is a constant, because functions that record nothing computed it."""
 
 KEEPS_DIGITS = "gradients/tails"
 """The rule that is broken if a derivative is computed from a result that was rounded."""
@@ -29,6 +33,8 @@ def widespread_kind(failure: Failure) -> Hashable | None:
         return "needless", failure.deviation.error
     if not failure.deviation.what.startswith(OTHER_GRADIENT):
         return None
+    if failure.signature is not None and failure.signature.diagnosis == IS_CONSTANT:
+        return "constant"
     if failure.rule == KEEPS_DIGITS:
         return "tails"
     if failure.rule != NOTICES_WRITES:
@@ -43,6 +49,8 @@ def widespread_kinds(failures: Iterable[Failure]) -> frozenset[Hashable]:
     for failure in failures:
         kind = widespread_kind(failure)
         used = {step["op"] for step in steps(failure.program) if step["do"] == "apply"} - {"clone"}
+        if failure.op is not None and kind == "constant":  # its program may weight the op's result
+            used = {failure.op}
         if kind is not None and len(used) == 1:
             found[kind] |= used
     return frozenset(kind for kind, those in found.items() if len(those) >= LEAST_OPS)
