@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from autograd_conformance.authoring.check import Blame, check
+from autograd_conformance.checking.soundness.templates import FIELDS
 from autograd_conformance.frameworks.loading.entry_points import GROUP
 from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
@@ -47,6 +49,13 @@ def test_the_guide_speaks_of_all_that_an_adapter_has():
 
 def test_the_guide_describes_each_field_of_a_limit():
     assert [each.name for each in fields(Limit) if f"\n| `{each.name}` | " not in GUIDE] == []
+
+
+def test_the_guide_lists_each_template_with_its_fields_and_pytorchs_code():
+    dialect = Torch().dialect
+    for name, names in FIELDS.items():
+        shown = f"`{example}`" if (example := getattr(dialect, name)) else ""
+        assert f"\n| `{name}` | {', '.join(f'`{{{each}}}`' for each in names)} | {shown} |\n" in GUIDE
 
 
 def test_the_functional_adapter_of_the_guide_has_nothing_to_mend():
