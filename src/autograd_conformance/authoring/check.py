@@ -213,13 +213,12 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
         text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
         yield Remark(Blame.ADAPTER, about, text, as_code(program, target))
         return
-    for at, (one, two) in enumerate(zip(seen, other, strict=True)):
-        if why := _difference(one.outcome, two.outcome):
-            text, blame = f"line {at + 1} of its printed code {why}", Blame.ADAPTER
-            if _is_unsteady(program, seen, target):
-                text, blame = f"line {at + 1} of its program does not end alike each time that it runs", Blame.EITHER
-            yield Remark(blame, about, text, as_code(program, target))
-            return
+    if (found := _first_difference(seen, other)) is None:
+        return
+    text, blame = f"line {found[0]} of its printed code {found[1]}", Blame.ADAPTER
+    if _is_unsteady(program, seen, target):
+        text, blame = f"line {found[0]} of its program does not end alike each time that it runs", Blame.EITHER
+    yield Remark(blame, about, text, as_code(program, target))
 
 
 def _is_unsteady(program: Program, seen: Observation, target: Target) -> bool:
@@ -227,10 +226,17 @@ def _is_unsteady(program: Program, seen: Observation, target: Target) -> bool:
     memory that nothing has written.
     """
     try:
-        again = target.observe(program)
+        return _first_difference(seen, target.observe(program)) is not None
     except ENDED:
         return True
-    return any(_difference(one.outcome, two.outcome) for one, two in zip(seen, again, strict=True))
+
+
+def _first_difference(called: Observation, other: Observation) -> tuple[int, str] | None:
+    """Returns the number of the first line, from 1, whose outcomes differ, and how; None if there is none."""
+    for line, (one, two) in enumerate(zip(called, other, strict=True), 1):
+        if why := _difference(one.outcome, two.outcome):
+            return line, why
+    return None
 
 
 def _difference(called: object, printed: object) -> str | None:

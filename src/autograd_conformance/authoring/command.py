@@ -118,7 +118,7 @@ def _interface(name: str, target: Target) -> str | None:
     if name.partition(":")[0] in LIKE:
         return name.partition(":")[0]
     adapter = target.adapter if isinstance(target, InProcess) else None
-    return "torch-like" if isinstance(adapter, TorchLike) else "numpy-like" if isinstance(adapter, NumpyLike) else None
+    return adapter.like if isinstance(adapter, TorchLike | NumpyLike) else None
 
 
 def _there(target: Target) -> str:

@@ -12,7 +12,7 @@ from autograd_conformance.authoring.check import Blame, Checked, Remark, summed
 from autograd_conformance.authoring.check_worker import END, LOADED, USAGE, Request, StepNote, from_json, latest
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.processes.child import LOADING, Child, Output, environment
-from autograd_conformance.processes.last_words import last_words
+from autograd_conformance.processes.last_words import quoted
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -81,8 +81,7 @@ def _run(task: Task, patience: float) -> str:
     finally:
         child.stop()
     refuse_unwritable(status)
-    words = last_words(child.errors.text()) or last_words(printed.text())
-    return f"{describe_exit(status)}{f'; its last output was: {words}' if words else ''}"
+    return f"{describe_exit(status)}{quoted(child.errors.text(), printed.text())}"
 
 
 def _loadings(task: Task) -> int:

@@ -9,6 +9,14 @@ LONGEST = 200
 """Largest number of characters that are quoted of a line."""
 
 
+def quoted(*outputs: str) -> str:
+    """Returns the end of a sentence about a process, which quotes the last lines of the first of its outputs that has
+    any; empty if it printed nothing.
+    """
+    words = next(filter(None, map(last_words, outputs)), "")
+    return f"; its last output was: {words}" if words else ""
+
+
 def last_words(output: str) -> str:
     """Returns the last lines of a process's output, joined by slashes; of a Python traceback, the line of the exception
     alone; empty if it printed nothing.

@@ -40,14 +40,12 @@ def programs(op: str, dtypes: Sequence[str], alphabet: Alphabet) -> Iterator[Pro
     """
     orders = (1, 2) if alphabet.can(Capability.FUNCTIONAL, Capability.CREATE_GRAPH) else (1,)
     domain = alphabet.row(op).domain(0)
-    for dtype, order, inside in product(dtypes, orders, (True, False)):
-        numbers = tuple(
-            number
-            for number in _rounded(dtype)
-            if _is_ordinary(op, number, order, dtype) and domain.holds(np.array([number], dtype)) == inside
-        )
-        if numbers:
-            yield Program(tuple(_steps(op, Literal(numbers, (len(numbers),), dtype), order, alphabet)))
+    for dtype, order in product(dtypes, orders):
+        ordinary = [number for number in _rounded(dtype) if _is_ordinary(op, number, order, dtype)]
+        for inside in (True, False):
+            numbers = tuple(each for each in ordinary if domain.holds(np.array([each], dtype)) == inside)
+            if numbers:
+                yield Program(tuple(_steps(op, Literal(numbers, (len(numbers),), dtype), order, alphabet)))
 
 
 def _rounded(dtype: str) -> Iterator[float]:

@@ -18,7 +18,7 @@ from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, Child, Output, environment
-from autograd_conformance.processes.last_words import last_words
+from autograd_conformance.processes.last_words import quoted
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.processes.task import Growth, Notes, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -193,9 +193,8 @@ class AuditWorker:
         assert self.child is not None
         if code is None:
             return f"the process did not come back in {self.growth.limit:.0f} s"
-        words = last_words(self.child.errors.text()) or last_words(self.printed.text())
-        quoted = f"; its last output was: {words}" if words and (code >= 0 or code == -signal.SIGABRT) else ""
-        return f"{describe_exit(code)}{quoted}"
+        says_why = code >= 0 or code == -signal.SIGABRT
+        return f"{describe_exit(code)}{quoted(self.child.errors.text(), self.printed.text()) if says_why else ''}"
 
     def stop(self) -> None:
         """Ends the process that runs now."""

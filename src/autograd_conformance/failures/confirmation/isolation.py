@@ -64,7 +64,7 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
     session.process.clear_journal()  # else its watchdog would count the time of fresh processes as a hang
     printable = session.framework.target.dialect is not None
     visible = session.framework.target.prints and _is_visible_in_code(failure)
-    request = _request(failure, session, (), RUNS, RUNS if visible and not _ends_process(failure) else 0)
+    request = _request(failure, session, (), RUNS, RUNS if visible and not failure.ends_process else 0)
     result, hashes = run_in_subprocess(request, {HASHES: RANDOM_HASHES}), None
     if result.error:
         return failure
@@ -100,14 +100,9 @@ def _request(
 
 def _failing_runs(failure: Failure, result: Result) -> int:
     """Returns the number of runs in which the failure occurred again."""
-    if _ends_process(failure):
+    if failure.ends_process:
         return int(result.process_ended)
     return sum(failure.rule in rules for rules in result.broken_rules)
-
-
-def _ends_process(failure: Failure) -> bool:
-    """True if the failure is a crash or a timeout."""
-    return failure.verdict in ("crash", "timeout")
 
 
 def _is_visible_in_code(failure: Failure) -> bool:
@@ -121,7 +116,7 @@ def _run_code(failure: Failure, session: Session, result: Result) -> bool | None
     """Run the printed code, if it did not run with the program. Returns whether it fails like the program; None if its
     process could not run or ended early.
     """
-    if _ends_process(failure):
+    if failure.ends_process:
         result = run_in_subprocess(_request(failure, session, (), 0, 1))
         return None if result.error else result.process_ended
     return None if result.process_ended else any(failure.rule in rules for rules in result.rules_of_code)

@@ -37,7 +37,7 @@ def confirm(
     With `always`, the failure is confirmed even if the limit of `--confirm` is reached; with `late`, also after the
     tests, while there is time for the report.
     """
-    share = SHARE_OF_ENDINGS if _ends_process(failure) else SHARE
+    share = SHARE_OF_ENDINGS if failure.ends_process else SHARE
     until = session.process.deadline(share, LEAST, session.process.confirming, late)
     if math.isinf(until) or not (session.process.confirms_left or always):
         return isolation.confirm(failure, session, history, always)
@@ -55,13 +55,9 @@ def _as_far_as_it_came(failure: Failure) -> Failure:
     the program, if it failed there. That its process ended, or what its script printed, may be the limit's doing.
     """
     alone = failure.alone
-    if alone is None or not alone.failed or _ends_process(failure):
+    if alone is None or not alone.failed or failure.ends_process:
         return replace(failure, alone=NOT_RUN)
     return replace(failure, alone=replace(alone, after=None, printed="", trouble=None))
-
-
-def _ends_process(failure: Failure) -> bool:
-    return failure.verdict in ("crash", "timeout")
 
 
 def confirm_process_end(

@@ -142,12 +142,9 @@ def _special_module(array_module: ModuleType, name: str) -> ModuleType | None:
     """Returns the module with SciPy's special functions: the framework's own, or SciPy's if the framework works on
     NumPy itself; None if there is none.
     """
-    ours = "scipy.special" if array_module.__name__ == "numpy" else f"{name}.scipy.special"
-    for each in (f"{name}.scipy.special", ours):
-        found = attempt(importlib.import_module, each)
-        if isinstance(found, ModuleType):
-            return found
-    return None
+    names = (f"{name}.scipy.special", *(("scipy.special",) if array_module.__name__ == "numpy" else ()))
+    found = (attempt(importlib.import_module, each) for each in names)
+    return next((each for each in found if isinstance(each, ModuleType)), None)
 
 
 def _has(module: ModuleType, path: str) -> bool:

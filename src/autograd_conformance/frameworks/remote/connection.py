@@ -15,7 +15,7 @@ from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Process, ProcessEnded, ReplyTimeout, ReplyTooLong
 from autograd_conformance.frameworks.remote.protocol import ErrorReply, Handshake, MalformedReply
-from autograd_conformance.processes.last_words import last_words
+from autograd_conformance.processes.last_words import quoted
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
@@ -252,8 +252,7 @@ def _describe_end(error: ProcessEnded) -> str:
     """Describe how a server ended."""
     how = "the process closed its output" if error.status is None else describe_exit(error.status)
     partial_line = " in the middle of a reply" if error.partial_line else ""
-    words = last_words(error.stderr_tail)
-    return how + partial_line + (f"; its last output was: {words}" if words else "")
+    return f"{how}{partial_line}{quoted(error.stderr_tail)}"
 
 
 def _text(program: Program) -> str:

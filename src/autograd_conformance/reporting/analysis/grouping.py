@@ -162,7 +162,7 @@ def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
     if is_diagnosed(failure):
         return next((op for op in used if used == {op} and _explains(faulty.get((op, symptom)))), None)
     is_alone = failure.op is None and failure.signature is not None and len(used) == 1
-    tried = sorted(used) if failure.verdict in ("crash", "timeout") or is_alone else failure.cured
+    tried = sorted(used) if failure.ends_process or is_alone else failure.cured
     return next((op for op in tried if (op, symptom) in faulty), None)
 
 

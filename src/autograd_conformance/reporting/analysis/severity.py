@@ -44,7 +44,7 @@ def severity(failure: Failure) -> Heading | None:
     """Returns a failure's severity. A record of an older version, which does not state it, is about silently wrong
     values if it has a numerical error or votes; otherwise the severity is None.
     """
-    if failure.verdict in ("crash", "timeout"):
+    if failure.ends_process:
         return "crash"
     if failure.deviation is not None:
         found: Severity | None = failure.deviation.severity

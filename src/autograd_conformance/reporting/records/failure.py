@@ -214,3 +214,8 @@ class Failure:
     ops of several functions."""
     stage: str | None = field(default=None, metadata=LATER)
     """The stage of the program's line that is wrong; None if it is the stage of the rule."""
+
+    @property
+    def ends_process(self) -> bool:
+        """Whether the program ended its process, or did not come back in time."""
+        return self.verdict in ("crash", "timeout")

@@ -198,7 +198,7 @@ def by_name(failure: Failure) -> dict[str, FailurePart | None]:
 
 def _program_title(f: Failure) -> str:
     """Returns the heading of a failure's program, which says whether the program was reduced."""
-    if f.verdict in ("crash", "timeout"):
+    if f.ends_process:
         return "The program that was running"
     if f.test.startswith("audit["):
         return "The program found by the check of each op alone"

@@ -6,7 +6,7 @@ detach left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -79,42 +79,46 @@ def _nothing_through(constant: Collection[GradientEdge]) -> VjpRule:
 
 def repeated_elements(reference: Reference, call: BackwardCall) -> Iterator[tuple[DiagnosisKind, Contributions]]:
     """Yields the faults in which an op that takes an element of its operand several times, such as an index that occurs
-    twice, writes the gradient once for each time instead of adding it up.
+    twice, writes the gradient once for each time instead of adding it up; none if no op does so.
     """
-    for kind, order in ((DiagnosisKind.LAST_OF_REPEATED, 1), (DiagnosisKind.FIRST_OF_REPEATED, -1)):
+    found = {entry.outs: places for entry in reference.tape.entries if (places := _repeated_places(entry)) is not None}
+    for kind, order in ((DiagnosisKind.LAST_OF_REPEATED, 1), (DiagnosisKind.FIRST_OF_REPEATED, -1)) if found else ():
         hooked, roots = reference.hooks.functions(), reference.tape.roots(call)
-        yield kind, pull(reference.tape.entries, reference.values, roots, _written_once(order), hooked=hooked)
+        vjp = _written_once(found, order)
+        yield kind, pull(reference.tape.entries, reference.values, roots, vjp, hooked=hooked)
 
 
-def _written_once(order: int) -> VjpRule:
-    """Returns a function for vector-Jacobian products that gives each element of an operand the cotangent of the last
-    place of the result that takes it (`order` 1), or of the first (-1).
-    """
-
-    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        taken = _taken(step, operands)
-        if taken is None:
-            return exact_vjp(step, operands, cotangents)
-        made = np.zeros(operands[0].size)
-        made[taken[::order]] = cotangents[0].ravel()[::order]
-        return (made.reshape(operands[0].shape),)
-
-    return vjp
-
-
-def _taken(step: TapeEntry, operands: Sequence[Array]) -> Array | None:
+def _repeated_places(entry: TapeEntry) -> Array | None:
     """Returns the position of the operand's element that each element of the result is; None if the op has several
     operands or results, does anything but move elements, or takes none twice.
     """
-    if len(operands) != 1 or len(step.outs) != 1 or derivative_order(step.op) or step.op == MOVE:
+    if len(entry.operands) != 1 or len(entry.outs) != 1 or derivative_order(entry.op) or entry.op == MOVE:
         return None
-    size = operands[0].size
+    (operand,) = entry.operands
     with np.errstate(all="ignore"):
-        (moved,) = evaluate(step.op, step.attrs, (np.arange(1.0, size + 1).reshape(operands[0].shape),))
-    places = np.asarray(moved).ravel() - 1
-    found = np.unique(places)
-    is_moved = bool(np.isin(found, np.arange(size)).all())
-    return places.astype(int) if is_moved and len(found) < places.size else None
+        (numbered,) = evaluate(entry.op, entry.attrs, (np.arange(1.0, operand.size + 1).reshape(operand.shape),))
+        (result,) = evaluate(entry.op, entry.attrs, (operand,))
+    found = np.unique(numbered - 1)
+    if len(found) == numbered.size or not np.isin(found, np.arange(operand.size)).all():
+        return None
+    places = (numbered - 1).astype(int)
+    return places.ravel() if np.array_equal(result, operand.ravel()[places]) else None
+
+
+def _written_once(places: Mapping[tuple[GradientEdge, ...], Array], order: int) -> VjpRule:
+    """Returns a function for vector-Jacobian products that gives each element of an operand the cotangent of the last
+    place of the result that takes it (`order` 1), or of the first (-1). `places` are those of the ops that take an
+    element twice, by their results.
+    """
+
+    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
+        if step.outs not in places:
+            return exact_vjp(step, operands, cotangents)
+        made = np.zeros(operands[0].size)
+        made[places[step.outs][::order]] = cotangents[0].ravel()[::order]
+        return (made.reshape(operands[0].shape),)
+
+    return vjp
 
 
 def _roots(call: BackwardCall, traverse: Callable[..., Contributions]) -> Iterator[Fault]:
