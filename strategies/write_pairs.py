@@ -10,11 +10,11 @@ operands come from a generator seeded with the row's name.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import assert_never
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
@@ -131,33 +131,31 @@ class Sample:
         """All combinations of a value to change in place, a way and a time."""
         return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
 
-    def untouched(self) -> Program:
-        """Returns the program without an in-place change. If this program breaks a rule, the other programs of the
-        sample show nothing about in-place changes.
+    def untouched(self, way: Way) -> Program:
+        """Returns the program without the in-place change. If this program breaks a rule, the sample's other programs
+        of this way show nothing about in-place changes.
         """
-        draft = _PairDraft(self, None)
-        draft.backward(retain=True)
+        draft = _PairDraft(self, way)
+        draft.backward()
         return draft.program()
 
     def program(self, target: WrittenValue, way: Way, time: Time) -> Program:
         """Returns the program of one value, way and time: the op on its operands, the in-place change, and one or two
         backward calls.
         """
-        draft = _PairDraft(self, target.number if way is Way.STEP else None)
+        draft = _PairDraft(self, way)
         if time is Time.BETWEEN:
             draft.backward(retain=True)
-        draft.write(target, way, time)
+        draft.write(target, time)
         draft.backward()
         return draft.program()
 
 
 class _PairDraft:
-    """A program of a sample under construction. `leaf_operand` is the index of the operand that is used as a leaf, not
-    as a copy of one.
-    """
+    """A program of a sample under construction, in which a value is changed in place in a given way."""
 
-    def __init__(self, sample: Sample, leaf_operand: int | None) -> None:
-        self.sample, self.leaf_operand = sample, leaf_operand
+    def __init__(self, sample: Sample, way: Way) -> None:
+        self.sample, self.way = sample, way
         self.steps: list[Instruction] = []
         self.modes: list[Modes] = []
         self.leaves = [
@@ -187,18 +185,20 @@ class _PairDraft:
         return self.sample.transposed and len(value.shape) > 1
 
     def operand(self, k: int, value: Literal) -> Ref:
-        """Adds operand number `k`: a copy of its leaf, or the leaf itself if an optimizer steps it, transposed if the
-        sample's operands are transposed views.
+        """Adds operand number `k`: a copy of its leaf, or the leaf itself if an optimizer steps a leaf and no in-place
+        op changes this one; transposed if the sample's operands are transposed views.
         """
-        made = self.leaves[k] if k == self.leaf_operand else self.add(Apply("clone", (self.leaves[k],)))
+        written = k == 0 and self.sample.row.name in WRITES
+        copied = written or self.way is not Way.STEP
+        made = self.add(Apply("clone", (self.leaves[k],))) if copied else self.leaves[k]
         return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
     def backward(self, retain: bool | None = None) -> None:
         self.add(Backward(tuple(self.results), self.sample.cotangents, retain))
 
-    def write(self, target: WrittenValue, way: Way, time: Time) -> None:
+    def write(self, target: WrittenValue, time: Time) -> None:
         value = (self.operands if target.operand else self.results)[target.number]
-        match way:
+        match self.way:
             case Way.DIRECT:
                 self.add(_changed(value), "no_grad")
             case Way.VIEW:
@@ -213,7 +213,7 @@ class _PairDraft:
                     self.add(Backward((leaf,), (_ones(self.leaf_value(self.sample.operands[target.number])),)))
                 self.add(Step((leaf,), "sgd", (("lr", 0.5),)))
             case _:
-                assert_never(way)
+                assert_never(self.way)
 
     def program(self) -> Program:
         return Program(tuple(self.steps), tuple(self.modes))
@@ -304,15 +304,16 @@ def pairs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
             yield (sample, *pair)
 
 
-def some_pairs(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
-    """Returns at most `most` of an op's pairs (a sample, a value to change in place, a way and a time), in order. The
-    selection is seeded with the op's name.
+def some_pairs(
+    name: str, dtypes: Sequence[str], most: int, allowed: Callable[[Program], bool] = lambda _: True
+) -> Sequence[Pair]:
+    """Returns at most `most` of an op's pairs (a sample, a value to change in place, a way and a time) whose programs
+    are allowed, in order. The selection is seeded with the op's name.
     """
     found = list(pairs(name, dtypes))
-    if len(found) <= most:
-        return found
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    return [found[k] for k in sorted(rng.permutation(len(found))[:most])]
+    order = np.random.default_rng(zlib.crc32(name.encode())).permutation(len(found))
+    chosen = (k for k in order if allowed(found[k][0].program(*found[k][1:])))
+    return [found[k] for k in sorted(islice(chosen, most))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,11 +78,11 @@ def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Ite
     """Yields the programs for an op or in-place op that the framework supports, if the op follows the rules without the
     in-place change.
     """
-    passing: dict[write_pairs.Sample, bool] = {}
-    for sample, *pair in write_pairs.some_pairs(name, dtypes, most):
-        program = sample.program(*pair)
-        if not unsupported_by(program, target):
-            if sample not in passing:
-                passing[sample] = violation_of(sample.untouched(), target) is None
-            if passing[sample]:
-                yield program
+    passing: dict[Program, bool] = {}
+    supported = write_pairs.some_pairs(name, dtypes, most, lambda program: not unsupported_by(program, target))
+    for sample, *pair in supported:
+        untouched = sample.untouched(pair[1])
+        if untouched not in passing:
+            passing[untouched] = violation_of(untouched, target) is None
+        if passing[untouched]:
+            yield sample.program(*pair)

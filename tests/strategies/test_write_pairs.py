@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.formats.text import parse, render
-from autograd_conformance.programs.language import InPlace, Program
+from autograd_conformance.programs.language import InPlace, Program, Step
 from autograd_conformance.strategies import write_pairs
 from autograd_conformance.strategies.write_pairs import Time, Way, WrittenValue, coverage
 from autograd_conformance.suites import test_write_pairs as suite
@@ -62,6 +62,12 @@ def test_a_few_of_each_row_are_of_every_way_and_time():
     found = [pair for name in rows for pair in write_pairs.some_pairs(name, ("float64",), 1)]
     assert len(found) == len(rows)
     assert {(way, time) for *_, way, time in found} == set(product(Way, Time))
+
+
+def test_where_only_steps_are_allowed_each_op_is_stepped():
+    for name in ("relu", "multiply", "batch_norm"):
+        steps = write_pairs.some_pairs(name, ("float64",), 2, lambda program: any(isinstance(s, Step) for s in program))
+        assert [way for *_, way, _ in steps] == [Way.STEP] * 2
 
 
 def test_rows_alike_have_other_pairs():
