@@ -6,6 +6,7 @@ The same run passes with them, except for failures that could not be written, an
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
                 assert failure(probe, check, 0, [Phase.generate]) is None
                 advisory.shorten_findings(check, session.process)
                 tally.add(Tally.from_json(check.tally().to_json()))
-        return update(path, tally.findings, tally.common, session, "2026-11-25")
+        return update(path, tally.findings, tally.common, session, date(2026, 11, 25))
 
 
 @pytest.mark.slow

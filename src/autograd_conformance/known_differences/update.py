@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from autograd_conformance.frameworks.blame.raised import without_remark
@@ -136,7 +137,7 @@ class Finding:
         clauses = self.clauses & other.clauses
         return replace(small, relative=relative, absolute=absolute, clauses=clauses, seen=self.seen + other.seen)
 
-    def entry(self, since: str, common: Common) -> str | None:
+    def entry(self, since: date, common: Common) -> str | None:
         """Returns the entry as TOML text, which is known `since` a day; None if nothing separates the case from others
         that violate the same rule.
         """
@@ -222,9 +223,11 @@ def _above(x: float) -> float:
     return float(f"{x * 1.01:.2e}")
 
 
-def _toml(value: str | float | bool) -> str:
+def _toml(value: str | float | bool | date) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, (int, float)):
         return repr(value)
     text = value.encode("utf-8", "replace").decode("utf-8")

@@ -45,8 +45,6 @@ def _waiting(config: pytest.Config) -> Waiting:
     """
     session = config.stash[SESSION]
     settings, target = session.settings, session.framework.target
-    if settings.update is not None:
-        return NOTHING_WAITS
     dtype = session.framework.drawable[0]
     store = Store(target, settings.name, settings.device, dtype, PASSED)
     passed = store.notes(lambda note: note.outcome == "fine").get(PASSED)
@@ -56,6 +54,8 @@ def _waiting(config: pytest.Config) -> Waiting:
     with stopping_on_full_disk():
         found = gate_run(settings.name, settings.device, dtype, settings.timeout, config.stash[LIMITS].gates_until())
     session.process.gate_seconds = found.seconds or 0.0
+    if settings.update is not None:
+        return NOTHING_WAITS
     broken = {stage: faults for stage, faults in found.broken.items() if _is_broken(faults, session)}
     if found.is_complete and not found.broken and not found.is_slow:
         store.keep({PASSED: Note(PASSED, "fine", seconds=found.seconds or 0.0)})

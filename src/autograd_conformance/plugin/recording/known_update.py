@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
@@ -120,7 +121,7 @@ class Update:
         return [head, *(f"  {each.line}" for each in self.unwritten)]
 
 
-def update(path: Path, findings: Sequence[Finding], common: Common, session: Session, since: str) -> Update:
+def update(path: Path, findings: Sequence[Finding], common: Common, session: Session, since: date) -> Update:
     """Adds an entry to a file of known differences for each violation whose case can be named; `since` is the day that
     the entry names. Creates the file if there is none, and leaves it as it was if the whole would be invalid.
     """

@@ -8,6 +8,7 @@ import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
 
@@ -158,7 +159,7 @@ class RunEnd:
         if path is None:
             return False
         findings, common = self.run.tally.findings, self.run.tally.common
-        self.run.known_update = update(path, findings, common, self.run.session, now()[:10])
+        self.run.known_update = update(path, findings, common, self.run.session, datetime.now(UTC).date())
         for each in self.run.known_update.unwritten:
             for record in each.records():
                 self.run.write(record)
