@@ -328,6 +328,22 @@ def test_the_first_violation_counts():
     assert found.at == 2
 
 
+def test_a_call_puts_only_the_rule_that_it_breaks_to_the_test():
+    program, observation = tampered(TWICE, gradient(to(5)), at=2)
+    found = judged(program, observation)
+    assert found.violation is not None
+    forward = judged(parse("a = leaf 3; b = multiply a a", VOCABULARY), observation[:2]).exercised
+    assert found.exercised == {**forward, found.violation.rule: 1}
+
+
+def test_a_call_that_may_raise_and_does_shows_nothing_about_gradients():
+    program = parse("a = leaf 3; b = add a a; backward b; backward b", VOCABULARY)
+    both = judged(program, run(program, TORCH)).exercised
+    assert both["accumulation/adds"] and both["gradients/same-argument"] == 2
+    freed = judged(*tampered("a = leaf 3; b = add a a; backward b; backward b", does(FREED))).exercised
+    assert "accumulation/adds" not in freed and freed["gradients/same-argument"] == 1
+
+
 def test_a_skipped_instruction_ends_the_judging():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", VOCABULARY)
     observed = run(program, TORCH)

@@ -287,6 +287,10 @@ def _judge(
     untried = sum(result.verdict == "cut short" and not result.programs for result in own)
     if untried:
         return "vacuous", f"the budget of the run ended before {untried:,} of its {counted(len(own), 'test')} began"
+    ended = [result for result in own if result.verdict in FAILURE_VERDICTS]
+    if ended and not any(_verdict(result) == "pass" for result in own):
+        others = listed(dict.fromkeys(each.rule for each in report.failures if each.test in {e.test for e in ended}), 3)
+        return "vacuous", f"its tests ended early, since their programs break other rules: {others}"
     if exercised >= _needed(own, report):
         return "pass", None
     return _too_few_programs(exercised, own, report)
@@ -383,6 +387,9 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
     reasons += [("known difference", difference.reason) for difference in known]
     reasons += [(_verdict(result), result.reason) for result in results]
     verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
+    untried = sum(result.verdict == "cut short" and not result.programs for result in results)
+    if verdict in ("pass", "vacuous") and untried:
+        return OpSummary(op, "vacuous", programs, f"the budget of the run ended before {untried:,} of its tests began")
     if any(each == "pass" for each, _ in reasons) and verdict in ("not applicable", "vacuous", "skipped"):
         verdict, reason = "pass", None  # a test that does not apply, or drew no program, does not outweigh a pass
     return OpSummary(op, verdict, programs, shortened(reason) if reason and verdict != "pass" else None)

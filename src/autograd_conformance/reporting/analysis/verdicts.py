@@ -72,7 +72,7 @@ VERDICTS = (
     VerdictMeaning("cannot be told", "the error may be the framework's or somebody else's, such as a process that was killed from outside, or an op that passes alone in a fresh process", prevents_verdict=True),
     VerdictMeaning("error", "the test itself failed; this says nothing about the framework", prevents_verdict=True),
     VerdictMeaning("known difference", "the framework breaks the rule only in ways that its list of known differences names"),
-    VerdictMeaning("vacuous", f"fewer than {THRESHOLD} programs exercised the rule, or the run's budget ended before one of its tests began. This is not a pass: run more programs (`--hypothesis-profile=standard`) or support more ops", prevents_verdict=True),
+    VerdictMeaning("vacuous", f"fewer than {THRESHOLD} programs exercised the rule, the run's budget ended before one of its tests began, or all its tests ended with failures of other rules. This is not a pass: run more programs (`--hypothesis-profile=standard`) or support more ops", prevents_verdict=True),
     VerdictMeaning("not reached", "the run ended before the rule's tests began", prevents_verdict=True),
     VerdictMeaning("waiting", "a stage of the run that the rule's tests need is wholly broken, which is a separate failure: the tests could only show it again", prevents_verdict=True),
     VerdictMeaning("skipped", "options of the run left the rule's tests out, or a plugin skipped them"),

@@ -8,7 +8,7 @@ must never be reported as passed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import assert_never, cast
 
 from autograd_conformance.programs import slugs
@@ -40,6 +40,7 @@ from autograd_conformance.programs.observations import (
     is_inconclusive,
     region_steps,
 )
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.adoption import add_step, adopt_observed, record_step, skip_step
 from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.reference import Reference
@@ -153,15 +154,16 @@ def _judge_instruction(judging: Judging, traced: TraceStep, saved_tensors: Saved
         return End(unspecified=True)
     if isinstance(traced.observed.outcome, Raised):
         _identify_refusal(judging, traced)
-    outcome_unspecified = _is_outcome_unspecified(traced, gives_unspecified)
-    _exercise(judging, traced, counts=not outcome_unspecified or _is_expected_error(traced))
-    if outcome_unspecified:  # the rules do not specify the effects of its return
+    if _is_outcome_unspecified(traced, gives_unspecified):  # the rules do not specify the effects of its return
+        _exercise(judging, traced, traced.expectation.exercises if _is_expected_error(traced) else ())
         if not can_adopt_call(judging, traced):
             return End(unspecified=True)
         adopt_call(judging, traced)
         return None
+    before = len(judging.waived)
     finding = _judge_outcome(judging, traced)
     violation = violation_of(finding)
+    _exercise(judging, traced, _tested_rules(traced, violation, judging.waived[before:]))
     if violation is None and (chosen := choice(traced)):
         judging.choices[chosen] += 1
     if traced.observed.region and (judging.unspecified or isinstance(finding, Unspecified)):
@@ -188,13 +190,24 @@ def _identify_refusal(judging: Judging, traced: TraceStep) -> None:
         traced.observed = with_known_kind(traced.observed, traced.expectation, judging.capabilities)
 
 
-def _exercise(judging: Judging, traced: TraceStep, counts: bool) -> None:
-    """Counts the rules that an instruction put to the test; without `counts` only those of level INFO, which are never
-    judged.
+def _exercise(judging: Judging, traced: TraceStep, rules: Iterable[Slug]) -> None:
+    """Counts the rules that an instruction put to the test, and those of level INFO, which are never judged."""
+    informative = [rule for rule in traced.expectation.raises.values() if RULES[rule].level is Level.INFO]
+    judging.exercise(dict.fromkeys((*rules, *informative)))
+
+
+def _tested_rules(traced: TraceStep, violation: Violation | None, waived: Sequence[Violation]) -> Sequence[Slug]:
+    """Returns the rules that an instruction put to the test. Where it broke a rule, only this one: what others say
+    about it was not compared. Where it raised but could have returned, only the rule that allows the error.
     """
-    expectation = traced.expectation
-    informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
-    judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
+    expectation, outcome = traced.expectation, traced.observed.outcome
+    if violation is not None:
+        return [violation.rule]
+    if not isinstance(outcome, Raised):
+        return expectation.exercises
+    if outcome.kind not in expectation.raises:
+        return [each.rule for each in waived]
+    return expectation.exercises if expectation.returns is None else [expectation.raises[outcome.kind]]
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:
