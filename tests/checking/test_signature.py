@@ -135,6 +135,12 @@ def test_notes_of_the_framework_do_not_matter_where_the_message_says_what_is_wro
         ("shape torch.Size([2, 3]) or [4]", "shape # or #"),
         ("[torch.Tensor [1x3]] of (2 x 3)", "[torch.Tensor #] of #"),
         ("at 0x7f3a2b", "at #"),
+        ("Tensor([2.25 4.  6.25], requires_grad=True)", "Tensor(#)"),
+        ("Tensor([[ 7.5625 0.25 4.515625]", "Tensor(#)"),
+        (
+            "got tensor(1., grad_fn=<Exp(a)>) for an array([[1],\n [2]]) of conv2d(Tensor x)",
+            "got tensor(#) for an array(#) of conv2d(Tensor x)",
+        ),
         ("argument sine of SIN and sin_", "argument sine of <op> and <op>"),
     ],
 )
@@ -233,3 +239,10 @@ def test_right_digits_are_those_of_the_worst_wrong_element() -> None:
 def test_digits_of_a_number_that_is_nearly_0_count_from_its_terms() -> None:
     assert digits([5.3e-12], [1e-20], bound=5.9e-14)[0] > 10
     assert digits([1.0], [0.0], bound=1e-14)[0] == 0.0
+
+
+def test_digits_in_the_tails_are_those_of_the_number_however_small() -> None:
+    arrays = {"got": np.zeros(1), "want": np.array([4.2e-18]), "bound": np.array([4.2e-26])}
+    violation = Violation("gradients/tails", 1, OtherValue(), (), **arrays)  # type: ignore[arg-type]
+    error = error_size(SINE, violation)
+    assert error is not None and error.digits == 0.0

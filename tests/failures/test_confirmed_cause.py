@@ -83,6 +83,40 @@ def test_a_diagnosis_that_explains_other_numbers_stays(framework: Torch, text: s
     assert diagnosis in str(with_confirmed_cause(case).violation.diagnosis)
 
 
+class Keeps(Combining):
+    """What earlier calls contributed to a leaf is passed on to it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[int, torch.Tensor] = {}
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        if old is None or new is None:
+            self.kept[id(leaf)] = torch.zeros_like(leaf)
+        if new is not None:
+            self.kept[id(leaf)] = new = self.kept[id(leaf)] + new
+        return super().combine(leaf, old, new)
+
+
+class Twice(Combining):
+    """The contributions of all calls but the first count twice."""
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return super().combine(leaf, old, new if old is None or new is None else 2 * new)
+
+
+@pytest.mark.parametrize(
+    "calls", ["backward b retain=True; backward b", "backward b with 2 retain=True; backward b with 2"]
+)
+def test_gradients_that_are_kept_are_told_from_contributions_that_count_twice(calls: str):
+    for framework, kind, rule in ((Keeps(), "kept", "gradients/graph"), (Twice(), "added twice", "accumulation/adds")):
+        case = failing(framework, f"a = leaf 3; b = exp a; {calls}")
+        assert "added twice" in str(case.violation.diagnosis)
+        found = with_confirmed_cause(case).violation
+        assert kind in str(found.diagnosis) and found.rule == rule
+        assert found.rule in possible_rules(case.violation)
+
+
 ONES = " with [1, 1] retain=True; "
 OPS = [
     (SinFlipped(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4]", "gradients/op", "sin"),

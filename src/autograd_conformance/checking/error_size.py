@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
@@ -12,6 +13,10 @@ from autograd_conformance.rules.violations.violation import Violation
 LARGEST_BOUND = 1000.0
 """The bound on the rounding error of a number that is not the difference of larger ones, in roundings, is at most
 this."""
+
+
+OF_THE_NUMBER = frozenset({slugs.GRADIENTS_TAILS, slugs.GRADIENTS_DIGITS})
+"""Rules by which a number has to have right digits however small it is: its size alone is the measure."""
 
 
 def error_size(program: Program, violation: Violation) -> ErrorSize | None:
@@ -27,7 +32,8 @@ def error_size(program: Program, violation: Violation) -> ErrorSize | None:
     worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, limit = float(distance[worst]), float(np.broadcast_to(bound, distance.shape)[worst])
     of = DTYPES[working_dtype(program)].digits
-    digits = right_digits(got, want, np.asarray(bound), units, of)
+    near_zero = np.zeros(()) if violation.rule in OF_THE_NUMBER else np.asarray(bound)
+    digits = right_digits(got, want, near_zero, units, of)
     return ErrorSize(largest, limit, largest / limit if limit else np.inf, digits, round(of))
 
 

@@ -13,6 +13,9 @@ NAME, NUMBER = "<op>", "#"
 _SHAPE = re.compile(r"[(\[]\s*(?:-?\d+|newaxis|\?)(?:\s*[,x]\s*(?:-?\d+|newaxis))*,?\s*[)\]]")
 _SIZE = re.compile(r"torch\.Size\((\[[^\]]*\])\)")
 _NUMBER = re.compile(r"(?<![A-Za-z_0-9])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![A-Za-z_0-9])")
+_TENSOR = re.compile(r"\b(\w*(?:[Tt]ensor|[Vv]ariable|array|Array)\w*)\(\s*(?=[\[\d.-])(?:[^()]|\([^()]*\))*(?:\)|$)")
+"""A printed tensor, perhaps cut off: its numbers are those of the program."""
+
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _MODULE = re.compile(r"(module '[^']*' has no attribute) '[^']*'")
 """A missing function of a module: whichever it is, the framework lacks it."""
@@ -33,10 +36,10 @@ _CONTEXT = re.compile(r"\s*\[\w+=[^\[\]]*\](?=\s*(?:\[\w+=[^\[\]]*\]\s*)*$)")
 
 
 def normalised(message: str, ops: Sequence[str]) -> str:
-    """Returns a message without numbers, shapes and addresses, and without the names of the given ops, in-place forms
-    (``sin_``) included.
+    """Returns a message without numbers, shapes, tensors and addresses, and without the names of the given ops,
+    in-place forms (``sin_``) included.
     """
-    text = _SIZE.sub(r"\1", _MODULE.sub(r"\1", message))
+    text = _TENSOR.sub(rf"\1({NUMBER})", _SIZE.sub(r"\1", _MODULE.sub(r"\1", message)))
     for op in sorted({op.rstrip("_") for op in ops if op}, key=len, reverse=True):
         text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(op)}_?(?![A-Za-z0-9_])", NAME, text, flags=re.IGNORECASE)
     text = _SHAPE.sub(NUMBER, _ADDRESS.sub(NUMBER, text))

@@ -49,7 +49,9 @@ def test_a_failure_counts_for_its_rule_whichever_test_found_it() -> None:
     found = replace(PASSES[1], verdict="fail", test=FAILURE.test)
     report = replace(SOUND, results=(PASSES[0], found, PASSES[2]), failures=(FAILURE,))
     assert verdicts(report) == {RAISES: "fail", AGAIN: "vacuous", OP: "pass"}
-    assert summarize(report).rules[1].reason == f"its tests ended early, since their programs break other rules: {RAISES}"
+    assert (
+        summarize(report).rules[1].reason == f"its tests ended early, since their programs break other rules: {RAISES}"
+    )
     second = replace(report, results=(*report.results, PASSES[1]))
     assert verdicts(second)[AGAIN] == "pass"
     assert [each.failures for each in summarize(report).families] == [1, 0]

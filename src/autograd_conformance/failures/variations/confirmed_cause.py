@@ -14,6 +14,7 @@ from itertools import count
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
@@ -24,6 +25,7 @@ from autograd_conformance.programs.language import (
     Leaf,
     Literal,
     Program,
+    Ref,
 )
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.own_numpy import np
@@ -32,8 +34,9 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
+from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.explanation.context import tape_before
-from autograd_conformance.rules.violations.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation, diagnosed
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
 
@@ -41,9 +44,10 @@ def with_confirmed_cause(case: Case) -> Case:
     """Returns the case with its diagnosis and the op named as the cause, if they are confirmed; otherwise without
     them.
     """
-    violation = case.violation
-    if violation.undiagnosed is not None and not (_explains_others(case) and not _is_contradicted(case)):
-        violation = violation.undiagnosed
+    violation = _told_from_kept(case)
+    is_guess = violation is case.violation and violation.undiagnosed is not None
+    if is_guess and not (_explains_others(case) and not _is_contradicted(case)):
+        violation = violation.undiagnosed or violation
     graph_rule = RULES[violation.rule].graph_rule
     if violation.op is not None and graph_rule is not None and _is_not_only_op(case, violation):
         violation = replace(violation, rule=graph_rule, op=None)
@@ -78,6 +82,34 @@ def _explains_others(case: Case) -> bool:
         ):
             return found.diagnosis == original.diagnosis
     return False
+
+
+def _told_from_kept(case: Case) -> Violation:
+    """Returns the violation with the diagnosis that holds if the failing call has another cotangent than earlier ones:
+    with the same cotangent, a contribution that is added twice looks like gradients that non-leaf values kept.
+    """
+    violation, program, at = case.violation, case.program, case.violation.at
+    call = program[at]
+    is_twice = violation.diagnosis is not None and violation.diagnosis.kind is DiagnosisKind.ADDED_TWICE
+    claimed = Capability.COTANGENTS in case.target.capabilities
+    if not is_twice or not claimed or violation.undiagnosed is None or not isinstance(call, Backward):
+        return violation
+    other = replace(
+        call, cotangents=tuple(_tripled(case, *each) for each in zip(call.roots, call.cotangents, strict=True))
+    )
+    changed = (*program.instructions[:at], other)
+    found = case.judge(replace(program.upto(at + 1), instructions=changed)).violation
+    if found is None or found.diagnosis is None or found.diagnosis.kind is not DiagnosisKind.GRADIENTS_KEPT:
+        return violation
+    return diagnosed(violation.undiagnosed, found.diagnosis, found.rule, found.op)
+
+
+def _tripled(case: Case, root: Ref, cotangent: Literal | None) -> Literal:
+    """Returns three times a root's cotangent, which is 1 if none is given."""
+    if cotangent is not None:
+        return replace(cotangent, data=tuple(3 * x for x in cotangent.data))
+    value = np.asarray(case.context.reference.values[root])
+    return Literal((3.0,) * value.size, np.shape(value), value.dtype.name)
 
 
 def _with_other_numbers(program: Program) -> Iterator[Program]:

@@ -84,11 +84,11 @@ def heading(failure: Failure) -> str:
     return f"{name}, {digits}" if digits else name
 
 
-def rank(failure: Failure) -> tuple[float, int, int]:
-    """Returns a sort key that puts the worst failure first: by severity, then by the level of the broken rule (MUST,
-    SHOULD, INFO), then by the number of right digits.
+def rank(failure: Failure) -> tuple[int, float, int]:
+    """Returns a sort key that puts the worst failure first: by the level of the broken rule (MUST, SHOULD, INFO), then
+    by severity, then by the number of right digits.
     """
     found = severity(failure)
     at = UNKNOWN_RANK - 0.5 if found is None else SEVERITIES.index(found)
     digits = failure.error.digits if failure.error is not None else None
-    return at, LEVELS.index(failure.level), int(digits or 0)
+    return LEVELS.index(failure.level), at, int(digits or 0)
