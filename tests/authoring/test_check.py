@@ -49,6 +49,15 @@ class WrongOp(Few):
         return super().apply("cos" if op == "sin" else op, operands, attrs)
 
 
+class Misspelt(Few):
+    """The adapter calls a function that is not there."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        if op != "sin":
+            return super().apply(op, operands, attrs)
+        return (eval("torch.nn.Sine()(a)", {"torch": torch}, {"a": operands[0]}),)
+
+
 class WrongTemplate(Few):
     """The printed code of an op applies another op."""
 
@@ -122,6 +131,7 @@ def test_nothing_is_wrong_with_pytorch_and_the_example():
 @pytest.mark.parametrize(
     ("adapter", "blame", "about", "text"),
     [
+        (Misspelt, Blame.EITHER, "op sin", "may be an error of the adapter or of the framework"),
         (WrongOp, Blame.EITHER, "op sin", "gradients/forward: returned another value"),
         (WrongOp, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
         (WrongTemplate, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),

@@ -117,6 +117,21 @@ def test_gradients_that_are_kept_are_told_from_contributions_that_count_twice(ca
         assert found.rule in possible_rules(case.violation)
 
 
+class Stops(Torch):
+    """No gradient goes through sin."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: dict) -> tuple[torch.Tensor, ...]:
+        made = super().apply(op, operands, attrs)
+        return tuple(made[0] * 0 + each.detach() for each in made) if op == "sin" else made
+
+
+def test_a_path_through_which_nothing_comes_is_no_first_contribution():
+    case = failing(Stops(), "a = leaf [1.5, 2]; b = exp a; c = sin a; d = add b c; backward d with [3, 4]")
+    assert "contribution to a value" in str(case.violation.diagnosis)
+    found = with_confirmed_cause(case).violation
+    assert (found.diagnosis, found.rule) == (None, "gradients/graph")
+
+
 ONES = " with [1, 1] retain=True; "
 OPS = [
     (SinFlipped(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4]", "gradients/op", "sin"),

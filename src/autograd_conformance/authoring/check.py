@@ -14,7 +14,7 @@ from enum import Enum
 from autograd_conformance.checking.audit.programs import CALLS, sample
 from autograd_conformance.checking.check import judgement_of
 from autograd_conformance.checking.counts.remarks import Remarks as Errors
-from autograd_conformance.checking.counts.remarks import advice
+from autograd_conformance.checking.counts.remarks import advice, described
 from autograd_conformance.checking.soundness.printed_code import problems
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
@@ -30,7 +30,14 @@ from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program, Shape
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor, lacks_kernel
+from autograd_conformance.programs.observations import (
+    Observation,
+    Raised,
+    Returned,
+    Tensor,
+    lacks_kernel,
+    undecided_error,
+)
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
@@ -176,6 +183,9 @@ def checked(step: Step, target: Target, known: Sequence[Known], note: Callable[[
     if lacks_kernel(*seen):
         lacking = "not supported: the framework says that it lacks it"
         return Checked(about, (Remark(Blame.NOTE, about, lacking),), seconds=seconds)
+    if (undecided := undecided_error(*seen)) is not None:
+        text = f"raised {described(undecided)}: this may be an error of the adapter or of the framework"
+        return Checked(about, (Remark(Blame.EITHER, about, text, as_code(program, target)),), seconds=seconds)
     note("the comparison of its results with the rules")
     errors = Errors()
     remarks = [*_judged(step, seen, target, known, errors)]

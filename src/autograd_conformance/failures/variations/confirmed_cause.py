@@ -16,6 +16,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
+    Apply,
     Backward,
     BackwardCall,
     DetachInPlace,
@@ -36,8 +37,12 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.explanation.context import tape_before
+from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation, diagnosed
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
+
+OF_PATHS = frozenset({DiagnosisKind.FIRST_CONTRIBUTION, DiagnosisKind.LAST_CONTRIBUTION})
+"""Diagnoses by which only one of the contributions to a value counts."""
 
 
 def with_confirmed_cause(case: Case) -> Case:
@@ -46,7 +51,7 @@ def with_confirmed_cause(case: Case) -> Case:
     """
     violation = _told_from_kept(case)
     is_guess = violation is case.violation and violation.undiagnosed is not None
-    if is_guess and not (_explains_others(case) and not _is_contradicted(case)):
+    if is_guess and (_is_contradicted(case) or _fails_on_one_path(case) or not _explains_others(case)):
         violation = violation.undiagnosed or violation
     graph_rule = RULES[violation.rule].graph_rule
     if violation.op is not None and graph_rule is not None and _is_not_only_op(case, violation):
@@ -160,6 +165,28 @@ def _is_contradicted(case: Case) -> bool:
             leaves = (edge for edge in expected if edge not in tape.reference.tape.producer)
             if any(not np.allclose(fault.contributions.get(edge, 0.0), expected[edge]) for edge in leaves):
                 return True
+    return False
+
+
+def _fails_on_one_path(case: Case) -> bool:
+    """Whether the diagnosis is that contributions of several paths are not added, but a call on a value of one path
+    alone is wrong in another way: then this path passes on a wrong gradient, or none.
+    """
+    program, at, diagnosis = case.program, case.violation.at, case.violation.diagnosis
+    call = program[at]
+    if diagnosis is None or diagnosis.kind not in OF_PATHS or not isinstance(call, Backward):
+        return False
+    made = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Apply) and step.results == 1]
+    for root in (Ref(k) for k in made if Ref(k) not in call.roots):
+        cotangent = None if not np.shape(case.context.reference.values[root]) else _tripled(case, root, None)
+        alone = replace(call, roots=(root,), cotangents=(cotangent,))
+        try:
+            found = case.judge(replace(program.upto(at + 1), instructions=(*program.instructions[:at], alone)))
+        except Exception:  # a program that the reference cannot compute
+            continue
+        wrong = found.violation
+        if wrong is not None and wrong.diagnosis != diagnosis and not isinstance(wrong.observed, RaisedError):
+            return True
     return False
 
 
