@@ -15,8 +15,8 @@ from autograd_conformance.failures.listing import Statement, assemble, indented,
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
-from autograd_conformance.programs.language import Grad, Hook, Program, Ref
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
+from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Program, Ref
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped
 from autograd_conformance.programs.regions import Region, observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
 from autograd_conformance.rules.violations.pairs import CallFailed, OutcomesDiffer, ValuesDiffer
@@ -103,7 +103,7 @@ def script(case: Case, runs: bool = True) -> str:
         observation = case.observe(program) if runs else case.observation if n == 0 else None
         failing = case.violation.at if n == 0 else None
         made = statements(program, _regions(case, program, observation), dialect, failing)
-        lines += [f"# {title}", *_program_lines(made, observation, title, marked[n])]
+        lines += [f"# {title}", *_program_lines(program, made, observation, title, marked[n])]
         for ref in _compared_values(case, n):
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(case, program, ref) else name
@@ -119,20 +119,24 @@ def _regions(case: Case, program: Program, observation: Observation | None) -> I
 
 
 def _program_lines(
-    made: Sequence[Statement], observation: Observation | None, title: str, marked: int | None
+    program: Program, made: Sequence[Statement], observation: Observation | None, title: str, marked: int | None
 ) -> list[str]:
-    """Returns the code of a program; lines whose instructions raised catch the error and print it. Line `marked`, whose
-    outcome is compared, says that it returned.
+    """Returns the code of a program; lines whose instructions raised catch the error and print it, and so does each
+    call if the program did not run. Line `marked`, whose outcome is compared, says that it returned.
     """
     lines: list[str] = []
     for each in made:
         lines += each.before
-        outcome = Returned(()) if observation is None else observation[each.steps[0]].outcome
+        may_raise = isinstance(program[each.steps[0]], BackwardCall)
+        unseen = Raised(Kind.UNKNOWN, "", "") if may_raise else Returned(())
+        outcome = unseen if observation is None else observation[each.steps[0]].outcome
         number = each.steps[0] + 1
         match outcome:
             case Raised():
                 said = f'    print("{title}: line {number} raises", error)'
                 lines += ["try:", indented(each.text), "except Exception as error:", said]
+                if observation is None and marked in each.steps:
+                    lines += ["else:", f'    print("{title}: line {number} returns")']
             case Skipped():
                 lines.append(f"# {each.text}: it needs a value that was never computed")
             case Returned():
