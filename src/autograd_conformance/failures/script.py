@@ -10,7 +10,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing import literals
-from autograd_conformance.printing.dialect import Dialect, code, tensor
+from autograd_conformance.printing.dialect import Dialect, code, cotangent
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
@@ -178,14 +178,14 @@ def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
 
 def _written_cotangent(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
     """Returns lines that give a cotangent a name, as the failing call writes to it, and print it after the call."""
-    cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
-    assert cotangent is not None
-    text = tensor(cotangent, dialect)
+    given = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
+    assert given is not None
+    text = cotangent(given, dialect)
     return [
         f"cotangent = {text}",
         line.replace(text, "cotangent", 1),
         'print("the cotangent is", cotangent)',
-        f'print("it has to be ", {_values(literal(cotangent))})',
+        f'print("it has to be ", {_values(literal(given))})',
     ]
 
 

@@ -85,6 +85,10 @@ class Dialect:
     """
     constant: str = ""
     """The code that fills the field {flags} for leaves that require no grad, and for cotangents."""
+    cotangent: str = ""
+    """Template of a cotangent, from {data} and {dtype}, where a call takes an array; empty if it is written like all
+    other tensors.
+    """
     sequences: frozenset[str] = frozenset()
     """Names of ops whose code returns a sequence, even for one result."""
     error: str = "Exception"
@@ -398,7 +402,7 @@ def _backward(call: Backward, name: Mapping[Ref, str], dialect: Dialect) -> str:
 
 
 def _given(call: Backward | Grad, dialect: Dialect) -> list[str]:
-    return ["None" if c is None else tensor(c, dialect) for c in call.cotangents]
+    return ["None" if c is None else cotangent(c, dialect) for c in call.cotangents]
 
 
 def _weights(call: Grad, dialect: Dialect) -> list[str]:
@@ -436,15 +440,28 @@ def _number(x: float) -> str:
     return repr(x) if x - x == 0 else f"float('{x}')"
 
 
+def cotangent(value: Literal, dialect: Dialect) -> str:
+    """Writes a cotangent as code."""
+    if not dialect.cotangent:
+        return tensor(value, dialect)
+    data = f"numpy.zeros({value.shape})" if 0 in value.shape else _nested(value)
+    return dialect.cotangent.format(data=data, dtype=value.dtype)
+
+
 def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str:
     """Writes a tensor with known data as code."""
     flags = dialect.differentiable if requires_grad else dialect.constant
     if 0 in value.shape:
         return dialect.empty.format(shape=value.shape, dtype=value.dtype, flags=flags)
+    template = dialect.tensor if value.shape else dialect.number or dialect.tensor
+    return template.format(data=_nested(value), dtype=value.dtype, flags=flags)
+
+
+def _nested(value: Literal) -> str:
+    """Writes the numbers of a tensor that is not empty as nested lists."""
     flat = iter(value.data)
 
     def nest(shape: Shape) -> str:
         return "[" + ", ".join(nest(shape[1:]) for _ in range(shape[0])) + "]" if shape else _number(next(flat))
 
-    template = dialect.tensor if value.shape else dialect.number or dialect.tensor
-    return template.format(data=nest(value.shape), dtype=value.dtype, flags=flags)
+    return nest(value.shape)

@@ -60,6 +60,30 @@ def test_it_is_judged(plain: TorchLike, text: str):
     assert first_violation(program, target.observe(program), target) is None
 
 
+def backward_from_an_array(self: plain_module.Tensor, gradient: np.ndarray | None = None) -> None:
+    if isinstance(gradient, plain_module.Tensor):
+        raise ValueError("not an array")
+    start = self if gradient is None else (self * plain_module.Tensor(gradient)).sum()
+    USUAL_BACKWARD(start)
+
+
+USUAL_BACKWARD = plain_module.Tensor.backward
+
+
+def test_arrays_are_cotangents_where_tensors_are_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plain_module.Tensor, "backward", backward_from_an_array)
+    found = TorchLike("tests.frameworks.torchlike.plain")
+    assert found.takes_arrays and C.COTANGENTS in found.capabilities
+    assert C.FREES not in found.capabilities
+    program = parse("a = leaf [1, 2]; b = exp a; backward b with [3, 4]", VOCABULARY)
+    target = InProcess(found)
+    assert first_violation(program, target.observe(program), target) is None
+    assert found.dialect is not None
+    printed = code(program, found.dialect)
+    assert printed[-1] == "b.backward(numpy.array([3.0, 4.0], dtype='float64'))"
+    assert found.dialect.prelude.count("import numpy") == 1
+
+
 def test_its_printed_code_reads_arrays(plain: TorchLike):
     assert plain.dialect is not None
     assert (plain.dialect.elements, plain.dialect.in_full) == ("{value}.data", "{value}.data.tolist()")

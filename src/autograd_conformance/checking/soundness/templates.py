@@ -41,6 +41,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "tensor": ("data", "dtype", "flags"),
     "empty": ("shape", "dtype", "flags"),
     "number": ("data", "dtype", "flags"),
+    "cotangent": ("data", "dtype"),
     "detach": ("source",),
     "backward": ("root", "arguments"),
     "backward_many": ("roots", "cotangents", "arguments"),

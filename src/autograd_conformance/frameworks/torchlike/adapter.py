@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, packages_distributions
 from importlib.metadata import version as version_of
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,15 @@ from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, needs_adapter, read
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor
 from autograd_conformance.frameworks.torchlike.keywords import fixed
-from autograd_conformance.frameworks.torchlike.leaves import NUMPY, Reader, Reading, find_calls, printed_with
+from autograd_conformance.frameworks.torchlike.leaves import (
+    NUMPY,
+    Reader,
+    Reading,
+    find_calls,
+    importing_numpy,
+    printed_with,
+    takes_arrays,
+)
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
@@ -34,6 +42,9 @@ from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
+
+PYTORCH = "torch"
+"""The name of PyTorch's module, and of the package that has it."""
 
 
 def _owner(tensor: Any, reader: Reader = NUMPY) -> int:
@@ -74,7 +85,7 @@ class TorchLike(Reading):
         self.code = Code(self.torch, functional if isinstance(functional, ModuleType) else None)
         for part in ("nn", "nn.utils", "optim", "autograd", "linalg", "special", "func"):
             attempt(importlib.import_module, f"{name}.{part}")  # some frameworks import them only when asked
-        self.device, self.packages, self.name = device, (name.partition(".")[0],), name
+        self.device, self.packages, self.name = device, (name.partition(".")[0],), own_name(name)
         self.version = version(self.torch, name)
         prelude = f"import {name} as torch"
         self.dialect = dialect(
@@ -86,7 +97,7 @@ class TorchLike(Reading):
             self.dialect = printed_with(self.maker, self.dialect)
         elif isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
             empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
-            self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
+            self.dialect = replace(self.dialect, prelude=importing_numpy(self.dialect.prelude), empty=empty)
         if not any(hasattr(self.torch, dtype) for dtype in USUAL):
             has_libtorch = hasattr(sys.modules.get("torch"), USUAL[0])
             self.dialect = (
@@ -101,6 +112,10 @@ class TorchLike(Reading):
         if not hasattr(tensor, "tolist"):
             self.dialect = replace(self.dialect, in_full=f"{self.reader.code}.tolist()")
         self._call_otherwise(methods(self.torch, self.code.functional, tensor))
+        if takes_arrays(self):
+            self.takes_arrays = True
+            array = "numpy.array({data}, dtype='{dtype}')"
+            self.dialect = replace(self.dialect, prelude=importing_numpy(self.dialect.prelude), cotangent=array)
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = USUAL, frozenset(Capability)
@@ -201,7 +216,7 @@ def _with_dtypes_of_libtorch(dialect: Dialect) -> Dialect:
 
 def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
     """Returns a dialect that makes tensors of NumPy arrays by a call, for frameworks whose module has no dtypes."""
-    prelude = dialect.prelude if "import numpy" in dialect.prelude else f"import numpy\n{dialect.prelude}"
+    prelude = importing_numpy(dialect.prelude)
     before, after = f"torch.{maker}(numpy.", ", numpy.{dtype}){flags})"
     return replace(
         dialect, prelude=prelude, tensor=f"{before}array({{data}}{after}", empty=f"{before}zeros({{shape}}{after}"
@@ -227,12 +242,29 @@ def _unknown(gradient: Tensor) -> None:
     """Returns None, the identity of gradients that cannot be distinguished."""
 
 
+def own_name(module: str) -> str:
+    """Returns the name of the framework that a module is: that of the module, but if it is called ``torch`` and comes
+    from another package than PyTorch, that of the package. The known differences of PyTorch are not about it.
+    """
+    return next(iter(_packages(module)), module) if module == PYTORCH else module
+
+
 def version(module: ModuleType, name: str) -> str:
     """Returns the version of a module, or of the package that has it."""
     own = getattr(module, "__version__", None)
     if isinstance(own, str) and own:
         return own
     try:
-        return version_of(name.partition(".")[0])
+        return version_of(next(iter(_packages(name)), name.partition(".")[0]))
     except PackageNotFoundError:
         return "unknown"
+
+
+def _packages(module: str) -> Sequence[str]:
+    """Returns the names of the installed packages that have a module, if none is called like the module."""
+    top = module.partition(".")[0]
+    try:
+        version_of(top)
+    except PackageNotFoundError:
+        return packages_distributions().get(top, ())
+    return ()

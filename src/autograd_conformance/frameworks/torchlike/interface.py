@@ -45,6 +45,8 @@ class TorchInterface(Adapter):
     code: Code
     """The functions of ops and in-place ops."""
     maker: Maker = TENSOR
+    takes_arrays: bool = False
+    """Whether calls take arrays as cotangents."""
     """The call that makes leaves."""
     always_given: Mapping[str, Attrs] = {}
     """The settings of each optimizer that a call gives even where a program leaves them out."""
@@ -150,6 +152,8 @@ class TorchInterface(Adapter):
             self._give_back(cotangents, given)
 
     def _cotangents(self, arrays: Sequence[np.ndarray | None]) -> list[Tensor | None]:
+        if self.takes_arrays:
+            return [*arrays]
         return [None if array is None else self.tensor(array) for array in arrays]
 
     def _give_back(self, arrays: Sequence[np.ndarray | None], given: Sequence[Tensor | None]) -> None:

@@ -116,9 +116,36 @@ def _why_wrong(adapter: Reading, dtype: str) -> str | None:
     return f"the gradient of its tensor cannot be read ({_described(held)})" if isinstance(held, Raised) else None
 
 
+def takes_arrays(adapter: Reading) -> bool:
+    """Whether a call is right with an array as its cotangent, and not with a tensor."""
+
+    def called(dtype: str) -> object:
+        adapter.reset()
+        leaf = adapter.leaf(np.asarray([1.5, -2.0], dtype), True)
+        cotangent = np.asarray([3.0, 5.0], dtype)
+        adapter.backward(adapter.apply("multiply", [leaf, leaf], ()), [cotangent], None)
+        return np.asarray(adapter.elements(adapter.gradient(leaf))).tolist()
+
+    def is_right() -> bool:
+        return any(attempt(called, dtype) == [9.0, -20.0] for dtype in USUAL)
+
+    adapter.takes_arrays = False
+    if is_right():
+        return False
+    adapter.takes_arrays = True
+    found = is_right()
+    adapter.takes_arrays = False
+    return found
+
+
 def _described(raised: Raised) -> str:
     first = message(raised.error).strip().partition("\n")[0]
     return f"{type_of(raised.error)}: {first}".rstrip(" :")
+
+
+def importing_numpy(prelude: str) -> str:
+    """Returns the first lines of a script, which import NumPy."""
+    return prelude if "import numpy" in prelude else f"import numpy\n{prelude}"
 
 
 def printed_with(maker: Maker, dialect: Dialect) -> Dialect:
@@ -130,7 +157,7 @@ def printed_with(maker: Maker, dialect: Dialect) -> Dialect:
     return replace(
         dialect,
         differentiable=dialect.differentiable if maker.takes_flag else "",
-        prelude=f"import numpy\n{dialect.prelude}",
+        prelude=importing_numpy(dialect.prelude),
         tensor=f"{before}array({{data}}{after}",
         empty=f"{before}zeros({{shape}}{after}",
     )

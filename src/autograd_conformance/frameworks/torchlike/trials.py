@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.simplest_calls import calls_by_dimensions, simplest_calls
-from autograd_conformance.frameworks.probing.smallest import SMALLEST, Smallest
+from autograd_conformance.frameworks.probing.smallest import CALLED, SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
@@ -131,6 +131,10 @@ def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
 def _missing(adapter: Adapter, smallest: Smallest, text: str) -> str | None:
     """Returns why a program does not show a capability; None if it shows it."""
     result = tried(adapter, parse(text, VOCABULARY))
+    if isinstance(result, Raised) and smallest.refuses and " with " in text:
+        called = tried(adapter, parse(CALLED, VOCABULARY))
+        if isinstance(called, Raised) and not refusal(called.error):
+            return f"a right call raises, too: {message(called.error)}"
     if isinstance(result, Raised) and smallest.refuses:
         # these are about the arguments of a call, and about leaves that no call makes
         is_first = text == smallest.text and not isinstance(result.error, TypeError | NotImplementedError)
