@@ -13,6 +13,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import votes
@@ -140,6 +141,28 @@ STORIES = [
 @pytest.mark.parametrize(("text", "framework", "notes"), [story[:3] for story in STORIES])
 def test_a_failure_is_explained(text: str, framework: Torch, notes: list[str]):
     assert remarks(text, framework) == notes
+
+
+class LosesTheGraph(Torch):
+    """The second call raises an error about shapes."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.called = False
+
+    def backward(self, *args: object, **options: object) -> None:
+        if self.called:
+            torch.zeros(2).reshape(7)
+        self.called = True
+        super().backward(*args, **options)  # type: ignore[arg-type]
+
+
+def test_where_a_call_may_raise_the_note_says_that_this_error_is_another():
+    notes = remarks("a = leaf 3; b = negative a; backward b; backward b", LosesTheGraph())
+    assert notes[-1] == (
+        "4: walks line 2 again after line 3, which did not retain the graph. The framework decides what an op saves:"
+        " the call may return or raise (graph freed), but it raises another error."
+    )
 
 
 def test_a_failure_is_shown():

@@ -258,6 +258,13 @@ def _must_return(context: Context) -> str:
     nodes = context.expectation.traversal.nodes
     if not nodes:
         return "is legal: it must return."
+    freed = {n.freed_by for n in nodes if n.freed is not Certainty.NEVER and n.freed_by is not None}
+    if freed and Kind.GRAPH_FREED in context.expectation.raises:
+        return (
+            f"walks {lines(n.at for n in nodes)} again after {lines(freed)}, which did not retain the graph. The "
+            "framework decides what an op saves: the call may return or raise "
+            f"({context.kinds}), but it raises another error."
+        )
     again = any(n.traversals for n in nodes)
     state = "every earlier call retained the graph" if again else "no earlier call did"
     text = f"walks {lines(n.at for n in nodes)}; {state}, so no tensor that it needs is freed"
