@@ -20,6 +20,7 @@ from autograd_conformance.checking.signature import base_of, signature_of, signa
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.counted import deadline, is_counted_only
+from autograd_conformance.failures.earlier_calls import without_earlier_calls
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, loop_listing, traced, with_prelude
@@ -147,7 +148,7 @@ def _reduced_case(case: Case, known: Sequence[Known]) -> Case:
     """Returns the failure in the smallest program found, or in the original program up to the failing line, if its code
     with loops has fewer lines.
     """
-    whole = without_later_lines(case, known)
+    whole = without_earlier_calls(without_later_lines(case, known), known)
     small = reduced(whole, known)
     return whole if 0 < len(whole.loop.splitlines()) < len(small.program) else small
 
