@@ -452,6 +452,13 @@ def test_reports_name_the_digits_and_the_places() -> None:
     assert "It is the same in 3 ops: sum, det, mean." in markdown_page
 
 
+def test_lost_digits_share_a_cause_with_a_wrong_formula_and_not_with_what_calls_leave() -> None:
+    tails, wrong = failed("gradients/tails", OTHER, "tanh", op="tanh", level="SHOULD"), TANH
+    added = failed("accumulation/adds", OTHER, "tanh", op="tanh")
+    assert together(tails, added) == [[0], [1]]
+    assert together(tails, wrong) == [[0, 1]]
+
+
 # -- order -------------------------------------------------------------------------------------------------------------
 
 

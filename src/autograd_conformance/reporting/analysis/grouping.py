@@ -181,6 +181,11 @@ def _explains(op: FaultyOp | None) -> bool:
 OF_CALLS = ("accumulation/layout", "errors/atomic")
 """Rules about what a call does to the gradients of leaves, whatever ops it passes."""
 
+OF_DIGITS = ("gradients/tails", "gradients/digits", "gradients/cancellation")
+"""Rules about the digits of a formula in places where these are easily lost. They share a cause with a wrong formula,
+not with what calls do to the gradients of leaves.
+"""
+
 FORMULAS = ("gradients", "higher", "functional")
 """Families of rules about the gradients of ops."""
 
@@ -228,6 +233,9 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     used = ops(failure.program)
     if 2 <= len(used) <= MOST_TOGETHER and _has_wrong_formula(failure):
         yield "same ops", failure.rule, used, symptom
+    if op is not None and failure.rule in OF_DIGITS:
+        yield "digits", failure.rule, faulty[op, symptom].base
+        return
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom
         keys = faulty[op, symptom].keys
