@@ -125,6 +125,13 @@ class Stops(Torch):
         return tuple(made[0] * 0 + each.detach() for each in made) if op == "sin" else made
 
 
+def test_leaves_are_not_confused_if_unequal_ones_fail_too():
+    leaves = "a = leaf [1.5, 2, 2.5]; b = leaf [1.5, 2, 2.5]; c = multiply a b; d = multiply a b; "
+    case = failing(Keeps(), f"{leaves} backward c with [3, 3.5, 4]; backward d with [3, 3.5, 4]")
+    assert "equal values" in str(case.violation.diagnosis)
+    assert with_confirmed_cause(case).violation.diagnosis is None
+
+
 def test_a_path_through_which_nothing_comes_is_no_first_contribution():
     case = failing(Stops(), "a = leaf [1.5, 2]; b = exp a; c = sin a; d = add b c; backward d with [3, 4]")
     assert "contribution to a value" in str(case.violation.diagnosis)

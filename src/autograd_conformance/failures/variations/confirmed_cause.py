@@ -45,13 +45,18 @@ OF_PATHS = frozenset({DiagnosisKind.FIRST_CONTRIBUTION, DiagnosisKind.LAST_CONTR
 """Diagnoses by which only one of the contributions to a value counts."""
 
 
+OF_EQUAL_LEAVES = frozenset({DiagnosisKind.LEAVES_MERGED, DiagnosisKind.LEAVES_SWAPPED})
+"""Diagnoses by which two leaves are confused because their values are equal."""
+
+
 def with_confirmed_cause(case: Case) -> Case:
     """Returns the case with its diagnosis and the op named as the cause, if they are confirmed; otherwise without
     them.
     """
     violation = _told_from_kept(case)
     is_guess = violation is case.violation and violation.undiagnosed is not None
-    if is_guess and (_is_contradicted(case) or _fails_on_one_path(case) or not _explains_others(case)):
+    doubts = (_is_contradicted, _fails_on_one_path, _fails_for_unequal_leaves)
+    if is_guess and (any(doubt(case) for doubt in doubts) or not _explains_others(case)):
         violation = violation.undiagnosed or violation
     graph_rule = RULES[violation.rule].graph_rule
     if violation.op is not None and graph_rule is not None and _is_not_only_op(case, violation):
@@ -90,8 +95,9 @@ def _explains_others(case: Case) -> bool:
 
 
 def _told_from_kept(case: Case) -> Violation:
-    """Returns the violation with the diagnosis that holds if the failing call has another cotangent than earlier ones:
-    with the same cotangent, a contribution that is added twice looks like gradients that non-leaf values kept.
+    """Returns the violation with the diagnosis that holds if the failing call has another cotangent than earlier ones,
+    or without one: with the same cotangent, a contribution that is added twice looks like gradients that non-leaf
+    values kept, or like those of another graph.
     """
     violation, program, at = case.violation, case.program, case.violation.at
     call = program[at]
@@ -104,8 +110,10 @@ def _told_from_kept(case: Case) -> Violation:
     )
     changed = (*program.instructions[:at], other)
     found = case.judge(replace(program.upto(at + 1), instructions=changed)).violation
-    if found is None or found.diagnosis is None or found.diagnosis.kind is not DiagnosisKind.GRADIENTS_KEPT:
+    if found is None or found.diagnosis == violation.diagnosis:
         return violation
+    if found.diagnosis is None or found.diagnosis.kind is not DiagnosisKind.GRADIENTS_KEPT:
+        return violation.undiagnosed
     return diagnosed(violation.undiagnosed, found.diagnosis, found.rule, found.op)
 
 
@@ -188,6 +196,27 @@ def _fails_on_one_path(case: Case) -> bool:
         if wrong is not None and wrong.diagnosis != diagnosis and not isinstance(wrong.observed, RaisedError):
             return True
     return False
+
+
+def _fails_for_unequal_leaves(case: Case) -> bool:
+    """Whether the diagnosis is that leaves of equal values are confused, but the same value is wrong where no two
+    leaves are equal.
+    """
+    violation = case.violation
+    if violation.diagnosis is None or violation.diagnosis.kind not in OF_EQUAL_LEAVES:
+        return False
+    program = case.program.upto(violation.at + 1)
+    steps = tuple(
+        replace(step, value=replace(step.value, data=tuple(x * (1 + at / 8) for x in step.value.data)))
+        if isinstance(step, Leaf)
+        else step
+        for at, step in enumerate(program)
+    )
+    try:
+        found = case.judge(replace(program, instructions=steps)).violation
+    except Exception:  # operands outside of an op's domain
+        return False
+    return found is not None and (found.at, found.subject) == (violation.at, violation.subject)
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------
