@@ -459,6 +459,17 @@ def test_lost_digits_share_a_cause_with_a_wrong_formula_and_not_with_what_calls_
     assert together(tails, wrong) == [[0, 1]]
 
 
+def test_none_in_calls_is_one_cause_if_three_ops_show_it() -> None:
+    none = replace(
+        SHAPES, stage="backward", general=False, got="unknown (AttributeError): 'NoneType' object has no x", want=None
+    )
+    raised = [failed("errors/legal-returns", RAISED, op, op=op, signature=none) for op in ("exp", "tanh", "sin")]
+    assert together(*raised[:2]) == [[0], [1]]
+    assert together(*raised) == [[0, 1, 2]]
+    forward = [replace(each, signature=replace(none, stage="apply")) for each in raised]
+    assert together(*forward) == [[0], [1], [2]]
+
+
 # -- order -------------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """Finds the kinds of failures that at least three ops show in programs without other ops: writes that nothing notices,
-values that are checked although nothing saved them, derivatives that are computed from rounded results, and derivatives
-that are constants for another call.
+values that are checked although nothing saved them, derivatives that are computed from rounded results, derivatives
+that are constants for another call, and calls that find None where the framework needs an object.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ NOTICES_WRITES = "writes/error-or-recorded"
 IS_CONSTANT = "constant gradient"
 """The diagnosis of a derivative that is a constant, because functions that record nothing computed it."""
 
+CALLS = ("backward", "grad")
+"""The words of the instructions that are calls."""
+
+NONE = "'NoneType' object"
+"""A part of the messages of Python about None in the place of an object."""
+
 KEEPS_DIGITS = "gradients/tails"
 """The rule that is broken if a derivative is computed from a result that was rounded."""
 
@@ -31,6 +37,9 @@ def widespread_kind(failure: Failure) -> Hashable | None:
         return None
     if failure.deviation.severity == "wrong error" and failure.deviation.error in PER_OP_ERRORS:
         return "needless", failure.deviation.error
+    if failure.deviation.severity == "wrong error" and failure.signature is not None:
+        got = failure.signature.got or ""
+        return ("none", got) if failure.signature.stage in CALLS and NONE in got else None
     if not failure.deviation.what.startswith(OTHER_GRADIENT):
         return None
     if failure.signature is not None and failure.signature.diagnosis == IS_CONSTANT:
