@@ -134,6 +134,24 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "gradients/graph",
         "kept the gradients of earlier calls",
     ),
+    (
+        "a = leaf [1, 2]; b = negative a; c = add b b; backward c with [1, 1]",
+        holding(-3, -3),
+        "gradients/fan-out",
+        "passed on what it had so far at each contribution",
+    ),
+    (
+        "a = leaf [1, 2]; b = exp a; c = sin b; d = negative b; e = add c d; backward e with [3, 4]",
+        holding(*(x * y for x, y in zip((3, 4), (2 * E * np.cos(E) - E, 2 * E**2 * np.cos(E**2) - E**2)))),
+        "gradients/fan-out",
+        "passed on what it had so far at each contribution",
+    ),
+    (
+        "a = leaf [1, 2]; b = exp a; c = sin b; d = negative b; e = add c d; backward e with [1, 1]",
+        holding(E * np.cos(E) - 2 * E, E**2 * np.cos(E**2) - 2 * E**2),
+        "gradients/fan-out",
+        "passed on what it had so far at each contribution",
+    ),
     (f"{A}; b = square a; g = grad b wrt a with [2, 2]", halved, "functional/value", "for a cotangent of ones"),
 ]  # fmt: skip
 

@@ -90,7 +90,7 @@ def exact_vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) 
     return vjp_of(entry.op, entry.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
-def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tuple[GradientEdge, Array]]:
+def contributions_of(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tuple[GradientEdge, Array]]:
     """Returns the cotangents of those operands to which a gradient flows, each with its edge."""
     return [
         (edge, ct)
@@ -138,7 +138,7 @@ def pull(
             complete(entry.outs)
             inner.update(entry.outs)
         cts = [cotangents[r] if r in cotangents else np.zeros_like(values[r]) for r in entry.outs]
-        passed = _contributions(entry, vjp(entry, list(entry.operands), cts))
+        passed = contributions_of(entry, vjp(entry, list(entry.operands), cts))
         if combine is np.add or not joined:
             for edge, ct in passed:
                 add(edge, ct)

@@ -17,6 +17,7 @@ from autograd_conformance.reference.computation.reverse import (
     GradientEdge,
     TapeEntry,
     VjpRule,
+    contributions_of,
     evaluate,
     exact_vjp,
     pull,
@@ -26,6 +27,9 @@ from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.reference.staging.vjp import derivative_order
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault
+
+MOST_VISITS = 300
+"""Largest number of contributions in a recursion through a graph, whose number grows exponentially with the depth."""
 
 
 def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
@@ -50,10 +54,32 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     for combine, kind in ((_first, DiagnosisKind.FIRST_CONTRIBUTION), (_last, DiagnosisKind.LAST_CONTRIBUTION)):
         yield Fault.of(kind, traverse(combine=combine))
         yield Fault.of(kind, traverse(combine=combine, joined=False))
+    for order in () if hooked else (-1, 1):
+        if (totals := _running_totals(reference, call, order)) is not None:
+            yield Fault.of(DiagnosisKind.RUNNING_TOTALS, totals)
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
         yield Fault.of(DiagnosisKind.RESULT_ALONE, traverse(vjp=_results_kept(kept)), kept + 1)
     if any(isinstance(step, Detach) for step in reference.steps) and not reference.tape.edges:
         yield Fault.of(DiagnosisKind.DETACH_IGNORED, _through(reference, call))
+
+
+def _running_totals(reference: Reference, call: BackwardCall, order: int) -> Contributions | None:
+    """Returns the gradients of a recursion from the roots, in which a value passes on its sum so far at each
+    contribution; None after `MOST_VISITS` contributions. `order` is -1 if it begins with an op's first operand, and 1
+    if it begins with the last.
+    """
+    made_by = {edge: entry for entry in reference.tape.entries for edge in entry.outs}
+    totals: dict[GradientEdge, Array] = {}
+    waiting = list(reference.tape.roots(call))[::-1]
+    for _ in range(MOST_VISITS):
+        if not waiting:
+            return totals
+        edge, contribution = waiting.pop()
+        totals[edge] = totals[edge] + contribution if edge in totals else contribution
+        if (entry := made_by.get(edge)) is not None:
+            held = [totals[r] if r in totals else np.zeros_like(reference.values[r]) for r in entry.outs]
+            waiting += contributions_of(entry, exact_vjp(entry, list(entry.operands), held))[::order]
+    return None
 
 
 def _constant_gradients(reference: Reference, traverse: Callable[..., Contributions]) -> Iterator[Fault]:

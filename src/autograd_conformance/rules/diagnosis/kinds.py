@@ -77,6 +77,11 @@ class DiagnosisKind(Enum):
         slugs.GRADIENTS_FAN_OUT,
         "It counts only the last contribution to a value that is used several times.",
     )
+    RUNNING_TOTALS = (
+        slugs.GRADIENTS_FAN_OUT,
+        "A value that is used several times passed on what it had so far at each contribution, so that earlier "
+        "contributions count again.",
+    )
     RESULT_ALONE = (
         slugs.GRADIENTS_SEVERAL_RESULTS,
         "It is the gradient through result number {} of an op that has several: the others were dropped.",
