@@ -84,7 +84,7 @@ def test_a_diagnosis_that_explains_other_numbers_stays(framework: Torch, text: s
 
 
 class Keeps(Combining):
-    """What earlier calls contributed to a leaf is passed on to it again."""
+    """Contributions of earlier calls are passed on to a leaf again."""
 
     def __init__(self) -> None:
         super().__init__()
