@@ -14,6 +14,7 @@ import pytest
 from autograd_conformance.frameworks.loading.entry_points import frameworks as adapters
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats import text
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.pages import capabilities, conditions, frameworks, modes, ops
 from evaluation.pages.functions import frameworks as functions
@@ -33,6 +34,12 @@ def test_the_tape_of_the_page_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "how_it_decides.md").read_text(), re.M | re.S)
     assert sum(block.count("assert judge(") for block in blocks) >= 5
     exec("\n".join(blocks), {})
+
+
+def test_the_page_of_the_notation_is_the_one_that_the_parser_describes() -> None:
+    (block,) = re.findall(r"^```text\n(.*?)^```$", (ROOT / "docs" / "notation.md").read_text(), re.M | re.S)
+    described = [line[4:] for line in (text.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert block.splitlines() == described
 
 
 FINDINGS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "findings.md").read_text(), re.M | re.S)
