@@ -94,7 +94,11 @@ def test_what_is_expected_where_nothing_was_observed():
     [
         (zeros.Unsaid(), "declare traits = Traits(begins_with_zeros=True)"),
         (zeros.Untrue(), "gradient() of a fresh leaf is None, though traits say begins_with_zeros"),
-        (zeros.Ones(), "gradient() of a fresh leaf gave array([1., 1.]), not None, or zeros of the leaf's shape"),
+        (
+            zeros.Ones(),
+            "gradient() of a fresh leaf gave array([1., 1.]), not None (also for a placeholder), or zeros of its shape",
+        ),
+        (zeros.Placeholder(), "it is the gradient of a fresh leaf, 'none yet': gradient() has to return None there"),
         (unusable.Scalar(), "declare traits = Traits(scalars=True)"),
         (unusable.Traitless(), "traits has to be a programs.capabilities.Traits, not {'scalars': True}"),
         (unusable.Sourceless(), "trait_sources has to be a mapping of some of begins_with_zeros, "),

@@ -68,6 +68,13 @@ class Ones(Zeros):
         return made
 
 
+class Placeholder(Zeros):
+    """Leaves start with a word in the place of a gradient."""
+
+    def gradient(self, leaf: Tensor) -> object:
+        return super().gradient(leaf) if np.any(leaf.grad) else "none yet"
+
+
 class Loses(Zeros):
     """A call clears the gradients of all leaves that it does not reach."""
 

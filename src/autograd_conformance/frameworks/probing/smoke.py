@@ -105,10 +105,16 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape) -> None:
                 f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
             )
         return
-    named = validation.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
-    array = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
+    try:
+        named = validation.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
+        array = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
+    except AdapterError as error:
+        remedy = "gradient() has to return None there if the framework has a placeholder before the first call"
+        raise AdapterError(f"{error}; it is the gradient of a fresh leaf, {gradient!r}: {remedy}") from error
     if array.shape != shape or array.any():
-        validation.refuse(adapter, "gradient() of a fresh leaf", array, "None, or zeros of the leaf's shape")
+        validation.refuse(
+            adapter, "gradient() of a fresh leaf", array, "None (also for a placeholder), or zeros of its shape"
+        )
     if not adapter.traits.begins_with_zeros:
         remedy = "if its framework begins with zeros, declare traits = Traits(begins_with_zeros=True)"
         raise AdapterError(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
