@@ -201,6 +201,7 @@ def test_what_may_be_saved_besides():
     assert may_save("xlogy", (), (A, A), (True, False)) == ({0, 1}, True)
     assert may_save("copysign", (), (A, A), (False, True)) == (set(), True)
     assert may_save("add", (), (A, A), (True, True)) == (set(), False)
+    assert may_save("lu", (), ((1, 1),), (True,)) == ({0}, True), "its derivative is a constant for one element alone"
     assert may_save("relu", (), ((0,),), (True,)) == ({0}, True)
     assert may_save("relu", (), ((0,),), (False,)) == (set(), False)
     assert may_save("add", (), ((0,), (0,)), (True, True)) == (set(), False)

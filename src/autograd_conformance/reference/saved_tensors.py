@@ -41,6 +41,8 @@ def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: 
     """Returns the values that a framework may have saved: those on which the derivative depends, and those that the
     op's row in the op table lists in addition.
 
+    If an op always saves, but its derivative depends on nothing for these shapes, it may have saved everything.
+
     A later write to one of them may be refused. If it is not, the gradient must still be that of the recorded values.
     """
     if not any(requires):
@@ -53,5 +55,7 @@ def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: 
         if isinstance(op, Vjp):
             return everything  # an op's row does not list what its backward pass saves
     operands = needs(op, attrs, shapes, requires)
+    if not operands and not row.also_saves and row.saving(requires) is Certainty.ALWAYS:
+        return everything  # the derivative is a constant for these shapes alone, as for a matrix of one element
     also = frozenset(k for k in row.also_saves if 0 <= k < len(shapes))
     return Saved(operands | also, bool(operands) or RESULTS in row.also_saves)

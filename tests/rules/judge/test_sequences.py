@@ -41,6 +41,10 @@ JUDGED = {
     "a gradient may be a view whose hooks a write loses": "a = leaf [[1, 2, 3], [4, 5, 6]]; h = leaf [7, 8, 9] const; "
     "b = adaptive_avg_pool1d a output_size=2; c = grad b wrt a with [[1, 2], [3, 4]] create=True; hook c observe; "
     "write c set_index_ h index=0; backward c with [[1, 2, 3], [4, 5, 6]]",
+    "a hook after accumulation sees the gradient of a leaf that is dropped": "a = leaf 1.5; b = grad a wrt a with 2; "
+    "requires b True; hook b observe accumulated; d = multiply b b; drop b; backward d with 2.5",
+    "a write to a factor of a matrix of one element": "a = leaf [[2]]; b, c = lu a; write c abs_; "
+    "backward c with [[3]]",
     "a hook after accumulation sees what is no number, too": "a = leaf [1]; hook a observe accumulated; "
     "backward a with [-3]; b = held a; write b log1p_; backward a with [1]",
     "an input may be reached through a derivative alone": "b = leaf [[1, 2]]; c = negative b; d = leaf [[1], [2]]; "

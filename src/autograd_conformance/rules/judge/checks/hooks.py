@@ -107,9 +107,9 @@ def _check_arguments(
             rule, shape = slugs.HOOKS_ACCUMULATED if fired.hook in after else slugs.HOOKS_CALLED, fired.value.shape
             difference, form = GradientForm(shape, fired.dtype), GradientForm(shape, dtype)
             return _violation(judging, rule, at, fired.hook, difference, form, call)
-        if fired.hook in after:
+        if fired.hook in after:  # the gradient of a leaf that the program dropped cannot be read
             gradient = observed.gradients.get(target)
-            if not is_same(fired.value, value_of(gradient)):
+            if target in observed.gradients and not is_same(fired.value, value_of(gradient)):
                 place = Place.ACCUMULATED_HOOK
                 observed_gradient, right_gradient = OtherGradient(place), RightGradient(place)
                 return _violation(
