@@ -12,8 +12,7 @@ from autograd_conformance.authoring.check import Blame, Checked, Remark, summed
 from autograd_conformance.authoring.check_worker import END, LOADED, USAGE, Request, StepNote, from_json, latest
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.processes.child import LOADING, Child, Output, environment
-from autograd_conformance.processes.last_words import quoted
-from autograd_conformance.processes.supervision import describe_exit
+from autograd_conformance.processes.last_words import described_end
 from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.prose import counted
@@ -72,16 +71,14 @@ def _run(task: Task, patience: float) -> str:
     before, is_loaded = _loadings(task), False
     child, growth = Child(task.command, environment(), printed), Growth(task, scaled_timeout(LOADING))
     try:
-        while (status := child.status) is None:
-            if growth.has_stopped():
-                return f"the process did not come back in {growth.limit:.0f} s"
+        while (status := child.status) is None and not growth.has_stopped():
             if not is_loaded and (is_loaded := _loadings(task) > before):
                 growth.limit = scaled_timeout(patience)
             time.sleep(POLL)
     finally:
         child.stop()
     refuse_unwritable(status)
-    return f"{describe_exit(status)}{quoted(child.errors.text(), printed.text())}"
+    return described_end(status, growth.limit, child.errors.text(), printed.text())
 
 
 def _loadings(task: Task) -> int:

@@ -1,12 +1,26 @@
-"""The last lines of a process's output, short enough to be quoted in a sentence."""
+"""How a process ended, with the last lines of its output, short enough to be quoted in a sentence."""
 
 from __future__ import annotations
+
+import signal
+
+from autograd_conformance.processes.supervision import describe_exit
 
 LINES = 3
 """Number of lines that are quoted. Abort messages of C++ and Rust have two or three: which error, and where."""
 
 LONGEST = 200
 """Largest number of characters that are quoted of a line."""
+
+
+def described_end(status: int | None, limit: float, *outputs: str) -> str:
+    """Describes how a process ended that was stopped after `limit` seconds if its `status` is None. Quotes the last
+    lines of the first of its outputs that has any if it exited or aborted, since they usually say why.
+    """
+    if status is None:
+        return f"the process did not come back in {limit:.0f} s"
+    says_why = status >= 0 or status == -signal.SIGABRT
+    return f"{describe_exit(status)}{quoted(*outputs) if says_why else ''}"
 
 
 def quoted(*outputs: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -116,8 +116,8 @@ def _outcome(note: GateNote, program: Program, target: Target, running: Fault) -
     began = time.monotonic()
     try:
         observation = target.observe(program)
-    except ENDED:  # of the framework's own process
-        return note._replace(outcome="begun", fault=asdict(running))
+    except ENDED as error:  # of the framework's own process
+        return note._replace(outcome="begun", fault=asdict(replace(running, observed=error.how)))
     except AdapterError:
         return note._replace(outcome="undecided")
     took = time.monotonic() - began

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from autograd_conformance.checking.audit.gate_worker import END, GateNote, Request, broken_stages, latest
 from autograd_conformance.checking.audit.outcome import Fault
-from autograd_conformance.processes.child import LOADING, Child, environment
-from autograd_conformance.processes.task import Growth, Task, naming_storage, refuse_unwritable
+from autograd_conformance.processes.child import LOADING, Child, Output, environment
+from autograd_conformance.processes.last_words import described_end
+from autograd_conformance.processes.task import Growth, Notes, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.rules.stages import waiting_for
 
@@ -79,15 +80,21 @@ def _is_finished(task: Task) -> bool:
 
 
 def _run_until_it_ends(task: Task, timeout: float, until: float) -> None:
-    """Starts a process for the gates without notes, and waits until it ends, hangs, or the time is over."""
-    growth = Growth(task, scaled_timeout(timeout + LOADING))
-    child = Child(task.command, environment())
+    """Starts a process for the gates without notes, and waits until it ends, hangs, or the time is over. The note of
+    the gate that ended it, or hung, says how.
+    """
+    growth, printed = Growth(task, scaled_timeout(timeout + LOADING)), Output()
+    child = Child(task.command, environment(), printed)
     try:
-        while child.status is None and time.monotonic() < until and not growth.has_stopped():
+        while (status := child.status) is None and time.monotonic() < until and not growth.has_stopped():
             time.sleep(POLL)
     finally:
         child.stop()
-    refuse_unwritable(child.status)
+    refuse_unwritable(status)
+    last = next(reversed(latest(task.notes()).values()), None)
+    if last is not None and last.outcome == "begun" and last.fault is not None and time.monotonic() < until:
+        ending = described_end(status, growth.limit, child.errors.text(), printed.text())
+        Notes(task.path.parent).write(last._replace(fault={**last.fault, "observed": ending}))
 
 
 @dataclass(frozen=True, slots=True)

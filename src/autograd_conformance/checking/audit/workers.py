@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -18,8 +17,7 @@ from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, Child, Output, environment
-from autograd_conformance.processes.last_words import quoted
-from autograd_conformance.processes.supervision import describe_exit
+from autograd_conformance.processes.last_words import described_end
 from autograd_conformance.processes.task import Growth, Notes, Task, naming_storage, refuse_unwritable
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.terms import Budget
@@ -191,10 +189,7 @@ class AuditWorker:
         output if it exited or aborted, which usually say why.
         """
         assert self.child is not None
-        if code is None:
-            return f"the process did not come back in {self.growth.limit:.0f} s"
-        says_why = code >= 0 or code == -signal.SIGABRT
-        return f"{describe_exit(code)}{quoted(self.child.errors.text(), self.printed.text()) if says_why else ''}"
+        return described_end(code, self.growth.limit, self.child.errors.text(), self.printed.text())
 
     def stop(self) -> None:
         """Ends the process that runs now."""
