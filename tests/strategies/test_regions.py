@@ -207,6 +207,11 @@ def _rerun(program: Program, observation: Observation, before: Region, region: R
         yield "again in another layout"
 
 
+EXERCISED = {"inputs_given_out": 0.35, "computed_again": 0.2}
+"""Smallest share of a situation's programs that must exercise its rule, if that is not a half. In the others a call may
+raise, because a value that it needs was written to, and does.
+"""
+
 # -- tests -------------------------------------------------------------------------------------------------------------
 
 
@@ -234,7 +239,7 @@ def test_a_situation_exercises_its_rule(name: str) -> None:
         check(program)
         exercised += check.exercised[rule] > before
     print(f"\n{rule}, {name}: {exercised} of {EACH} programs")
-    assert exercised >= 0.5 * EACH
+    assert exercised >= EXERCISED.get(name, 0.5) * EACH
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

@@ -291,13 +291,17 @@ LEAST = {
     "test_several_results": 0.5,
     "test_called_beside_writes": 0.35,
     "sequences/history": 0.5,
+    "writes/recorded": 0.35,
+    "views/history": 0.45,
+    "test_created_graphs": 0.5,
 }
 """Smallest share of a test's programs that must exercise its rule, if that is not 0.8.
 
 Half of the programs of single ops contain another op for the layout of an operand or cotangent. An op occurs several
 times in programs of `test_again`, with or without separate calls. Of 600 programs each, a share of 0.80 drew a cycle
 that counts, 0.76 cleared an existing gradient, 0.80 had a call that keeps saved tensors, and 0.80 to 0.92 traversed a
-value that retains its gradient.
+value that retains its gradient. In a third to a half of the programs of the last three, a call may raise, because a
+value that it needs was written to or its graph was freed, and does: nothing is compared there.
 """
 
 LEAST_PROGRAMS = {"test_rounds": 40}
