@@ -1,9 +1,9 @@
 """Tests the cause to which a reduced failure is attributed.
 
-A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, and if no
-earlier call contradicts it. A failure is attributed to the gradient of an op only if the program contains no in-place
-write and no other call to which the op contributed the right gradient: the program is reduced, so a write that is left
-is part of the fault.
+A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, if
+neither one path alone nor unequal leaves are wrong in another way, and if no earlier call contradicts it. A failure is
+attributed to the gradient of an op only if the program contains no in-place write and no other call to which the op
+contributed the right gradient: the program is reduced, so a write that is left is part of the fault.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
 OF_PATHS = frozenset({DiagnosisKind.FIRST_CONTRIBUTION, DiagnosisKind.LAST_CONTRIBUTION})
 """Diagnoses by which only one of the contributions to a value counts."""
-
 
 OF_EQUAL_LEAVES = frozenset({DiagnosisKind.LEAVES_MERGED, DiagnosisKind.LEAVES_SWAPPED})
 """Diagnoses by which two leaves are confused because their values are equal."""
