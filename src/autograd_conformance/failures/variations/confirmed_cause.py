@@ -15,6 +15,7 @@ from itertools import count
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.editing import replaced
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -104,11 +105,9 @@ def _told_from_kept(case: Case) -> Violation:
     claimed = Capability.COTANGENTS in case.target.capabilities
     if not is_twice or not claimed or violation.undiagnosed is None or not isinstance(call, Backward):
         return violation
-    other = replace(
-        call, cotangents=tuple(_tripled(case, *each) for each in zip(call.roots, call.cotangents, strict=True))
-    )
-    changed = (*program.instructions[:at], other)
-    found = case.judge(replace(program.upto(at + 1), instructions=changed)).violation
+    given = zip(call.roots, call.cotangents, strict=True)
+    other = replace(call, cotangents=tuple(_tripled(case, *each) for each in given))
+    found = case.judge(replaced(program.upto(at + 1), at, other)).violation
     if found is None or found.diagnosis == violation.diagnosis:
         return violation
     if found.diagnosis is None or found.diagnosis.kind is not DiagnosisKind.GRADIENTS_KEPT:
@@ -188,7 +187,7 @@ def _fails_on_one_path(case: Case) -> bool:
         cotangent = None if not np.shape(case.context.reference.values[root]) else _tripled(case, root, None)
         alone = replace(call, roots=(root,), cotangents=(cotangent,))
         try:
-            found = case.judge(replace(program.upto(at + 1), instructions=(*program.instructions[:at], alone)))
+            found = case.judge(replaced(program.upto(at + 1), at, alone))
         except Exception:  # a program that the reference cannot compute
             continue
         wrong = found.violation

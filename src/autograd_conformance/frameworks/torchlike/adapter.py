@@ -25,9 +25,9 @@ from autograd_conformance.frameworks.torchlike.leaves import (
     Reader,
     Reading,
     find_calls,
+    find_cotangents,
     importing_numpy,
     printed_with,
-    takes_arrays,
 )
 from autograd_conformance.frameworks.torchlike.search import search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
@@ -112,8 +112,8 @@ class TorchLike(Reading):
         if not hasattr(tensor, "tolist"):
             self.dialect = replace(self.dialect, in_full=f"{self.reader.code}.tolist()")
         self._call_otherwise(methods(self.torch, self.code.functional, tensor))
-        if takes_arrays(self):
-            self.takes_arrays = True
+        find_cotangents(self)
+        if self.takes_arrays:
             array = "numpy.array({data}, dtype='{dtype}')"
             self.dialect = replace(self.dialect, prelude=importing_numpy(self.dialect.prelude), cotangent=array)
         usual = attempt(lambda: self.torch.get_default_dtype())

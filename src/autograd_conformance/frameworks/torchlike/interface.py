@@ -45,9 +45,9 @@ class TorchInterface(Adapter):
     code: Code
     """The functions of ops and in-place ops."""
     maker: Maker = TENSOR
+    """The call that makes leaves."""
     takes_arrays: bool = False
     """Whether calls take arrays as cotangents."""
-    """The call that makes leaves."""
     always_given: Mapping[str, Attrs] = {}
     """The settings of each optimizer that a call gives even where a program leaves them out."""
     usual: Any

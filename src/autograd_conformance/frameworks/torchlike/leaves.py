@@ -116,8 +116,10 @@ def _why_wrong(adapter: Reading, dtype: str) -> str | None:
     return f"the gradient of its tensor cannot be read ({_described(held)})" if isinstance(held, Raised) else None
 
 
-def takes_arrays(adapter: Reading) -> bool:
-    """Whether a call is right with an array as its cotangent, and not with a tensor."""
+def find_cotangents(adapter: Reading) -> None:
+    """Sets the adapter's `takes_arrays`: whether a call is right with an array as its cotangent, and not with a
+    tensor.
+    """
 
     def called(dtype: str) -> object:
         adapter.reset()
@@ -126,16 +128,10 @@ def takes_arrays(adapter: Reading) -> bool:
         adapter.backward(adapter.apply("multiply", [leaf, leaf], ()), [cotangent], None)
         return np.asarray(adapter.elements(adapter.gradient(leaf))).tolist()
 
-    def is_right() -> bool:
-        return any(attempt(called, dtype) == [9.0, -20.0] for dtype in USUAL)
-
+    for adapter.takes_arrays in (False, True):
+        if any(attempt(called, dtype) == [9.0, -20.0] for dtype in USUAL):
+            return
     adapter.takes_arrays = False
-    if is_right():
-        return False
-    adapter.takes_arrays = True
-    found = is_right()
-    adapter.takes_arrays = False
-    return found
 
 
 def _described(raised: Raised) -> str:
