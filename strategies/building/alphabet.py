@@ -255,6 +255,11 @@ class Alphabet:
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
 
     @cached_property
+    def fixed_dtype(self) -> Alphabet:
+        """The alphabet for programs that do not change the default dtype."""
+        return replace(self, capabilities=self.capabilities - {Capability.DEFAULT_DTYPE})
+
+    @cached_property
     def second_order(self) -> Alphabet:
         """The alphabet for programs that differentiate twice: without the ops of `first_order_only`."""
         return self.without(self.first_order_only)

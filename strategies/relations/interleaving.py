@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -87,8 +85,7 @@ def any_program(draw: Draw) -> Drawn:
     """Draws a program of any kind that the framework supports. It does not change the default dtype, because the two
     programs of a pair share it.
     """
-    usual = current()
-    with using(replace(usual, capabilities=usual.capabilities - {Capability.DEFAULT_DTYPE})):
+    with using(current().fixed_dtype):
         make = Choices(draw).pick((programs, programs, sequences, sequences, *SITUATIONS))
         try:
             return draw(make())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
-from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -162,7 +162,7 @@ def test_a_test_ends_with_its_share():
     assert (check.programs, check.cut) == (3, True)
 
 
-def test_a_failure_is_told_though_its_share_ends_while_it_is_shrunk():
+def test_shrinking_ends_with_the_share_of_a_test():
     check = check_of(1, WrongSine)
 
     @settings(max_examples=50, database=None)
@@ -170,11 +170,10 @@ def test_a_failure_is_told_though_its_share_ends_while_it_is_shrunk():
     def test(number: int):
         check(parse(f"a = leaf [{number + 1}]\nb = sin a\nbackward b"))
 
-    with pytest.raises(RuleViolated) as error:
+    with pytest.raises(Spent):
         test()
-    assert error.value.violation.op == "sin"
-    assert check.programs <= 5, "it is shown again, and shrunk no further"
-    assert check.cut
+    assert check.shortest is not None and check.shortest.violation.op == "sin"
+    assert (check.programs, check.cut) == (1, True)
 
 
 def test_a_failure_behind_the_share_is_not_looked_for():
@@ -206,6 +205,14 @@ def test_a_run_whose_budget_ends_before_its_rules_are_tested_is_never_green(work
     assert 0 < footer.programs < 270
     assert f"CUT SHORT: the run's budget (--programs or --seconds) ended. {len(cut)} tests ran fewer" in seen.output
     assert "NO VERDICT" in seen.output
+
+
+def test_a_failure_is_told_though_its_share_ends_while_it_is_shrunk(tmp_path: Path):
+    framework, name = "evaluation.mutants.accumulation:Overwrites", "test_accumulation.py::test_adds"
+    seen = run(tmp_path, f"suites/{name}", "--programs=40", "-n0", framework=framework)
+    failed, *others = (result for result in seen.report.results if result.verdict == "fail")
+    assert others == [] and failed.programs <= 40
+    assert [failure.rule for failure in seen.report.failures] == ["accumulation/adds"]
 
 
 def test_a_limited_run_reaches_its_tests_although_the_audit_does_not_end(tmp_path: Path):

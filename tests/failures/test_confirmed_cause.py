@@ -129,7 +129,35 @@ def test_leaves_are_not_confused_if_unequal_ones_fail_too():
     leaves = "a = leaf [1.5, 2, 2.5]; b = leaf [1.5, 2, 2.5]; c = multiply a b; d = multiply a b; "
     case = failing(Keeps(), f"{leaves} backward c with [3, 3.5, 4]; backward d with [3, 3.5, 4]")
     assert "equal values" in str(case.violation.diagnosis)
-    assert with_confirmed_cause(case).violation.diagnosis is None
+    assert "held is added twice" in str(with_confirmed_cause(case).violation.diagnosis)
+
+
+class HeldTwice(Combining):
+    """A call adds the gradient that a leaf held once more."""
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return super().combine(leaf, old, new if old is None or new is None else old + new)
+
+
+class KeepsAll(Keeps):
+    """The same, also after the leaf's gradient was cleared."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.kept = {}
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        self.kept.setdefault(id(leaf), torch.zeros_like(leaf))
+        if new is not None:
+            self.kept[id(leaf)] = new = self.kept[id(leaf)].detach() + new
+        return Combining.combine(self, leaf, old, new)
+
+
+@pytest.mark.parametrize("calls", ["backward b with 2; backward c with 2", "backward b with 2; backward c with 5"])
+def test_what_a_leaf_held_is_told_from_what_values_of_another_graph_kept(calls: str):
+    for framework, kind in ((HeldTwice(), "held is added twice"), (KeepsAll(), "kept the gradients")):
+        case = failing(framework, f"a = leaf 3; b = exp a; c = exp a; {calls}")
+        assert kind in str(with_confirmed_cause(case).violation.diagnosis)
 
 
 def test_a_path_through_which_nothing_comes_is_no_first_contribution():

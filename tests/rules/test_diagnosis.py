@@ -135,6 +135,12 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "kept the gradients of earlier calls",
     ),
     (
+        "a = leaf 3; b = multiply a a; c = negative a; backward b with 2; zero a; backward c with 5",
+        holding(12 - 5),
+        "gradients/graph",
+        "kept the gradients of earlier calls",  # of another graph
+    ),
+    (
         "a = leaf [1, 2]; b = negative a; c = add b b; backward c with [1, 1]",
         holding(-3, -3),
         "gradients/fan-out",

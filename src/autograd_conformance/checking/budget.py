@@ -4,8 +4,8 @@ Tests run stage by stage. Each test first gets the programs that its rule needs 
 for all, earlier stages come first, so that a small budget has a verdict on these. The rest is spread over the stages,
 then over the rules of a stage. What later tests are not expected to use is for the test that runs, so that a budget
 that suffices for a run cuts nothing. A test whose share ends is cut short, and its result says so; a rule that was
-tested by too few programs until then has the verdict "vacuous". A violation found before is still reported, without
-more shrinking.
+tested by too few programs until then has the verdict "vacuous". A violation found before is still reported, as short
+as it is by then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from itertools import accumulate, groupby
 
-from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations.relation import Related
@@ -25,7 +25,9 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 class Spent(unittest.SkipTest):
-    """Ends a test whose share of the budget is spent. Hypothesis and pytest both end a test at this exception."""
+    """Ends a test whose share of the budget is spent. Hypothesis and pytest both end a test at this exception, even
+    while Hypothesis shrinks a failure.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +215,6 @@ class BoundedCheck(Check):
     """Number of times that the rule has to be exercised to count as tested."""
     cut: bool = False
     """Whether the share ended before the test did."""
-    failing: set[str] = field(default_factory=set)
-    """The texts of the programs that violated a rule. Hypothesis runs a failing program again, and the check has to
-    fail again.
-    """
     began: float = field(default_factory=time.monotonic)
     """Start of the test, on the monotonic clock."""
     tested_at: float | None = None
@@ -230,15 +228,9 @@ class BoundedCheck(Check):
     def __call__(self, case: Program | Drawn | Related) -> None:
         if self.share.spent(self.programs, self.tested_at is not None):
             self.cut = True
-            if not self.failing:
-                raise Spent("the test's share of the budget ended")
-            if _text(case) not in self.failing:
-                return  # the violation found so far is not shrunk further
+            raise Spent("the test's share of the budget ended")
         try:
             super().__call__(case)
-        except RuleViolated:
-            self.failing.add(_text(case))
-            raise
         finally:
             if self.tested_at is None and self._is_tested():
                 self.tested_at = time.monotonic()
@@ -254,7 +246,3 @@ class BoundedCheck(Check):
         """
         end = min(time.monotonic(), max(self.share.until, self.share.first_until))
         return (end if self.tested_at is None else self.tested_at) - self.began
-
-
-def _text(case: Program | Drawn | Related) -> str:
-    return repr(case.program if isinstance(case, Drawn) else case)

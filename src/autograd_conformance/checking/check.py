@@ -68,6 +68,11 @@ class RuleViolated(AssertionError):
         self.related = related
         """Both programs, if the rule compares two; else None."""
 
+    @property
+    def size(self) -> int:
+        """Number of instructions of the program, or of both related programs."""
+        return len(self.program) if self.related is None else len(self.related.first) + len(self.related.second)
+
 
 @lru_cache(maxsize=None)
 def _violation_class(rule: str, op: str | None) -> type[RuleViolated]:
@@ -119,8 +124,8 @@ class Check:
     on_violation: Callable[[RuleViolated], object] | None = None
     """Called with the first violation, before Hypothesis shrinks its program."""
     shortest: RuleViolated | None = None
-    """The violation with the shortest program so far. It is kept because Hypothesis may end with another error while it
-    shrinks.
+    """The violation with the shortest program so far. It is kept because Hypothesis may end with another error, or the
+    test's share of the budget may end, while Hypothesis shrinks.
     """
     findings: dict[Signature, Finding] = field(default_factory=dict)
     """With `--update-known`, the violations that become known differences, by the features that an entry describes."""
@@ -269,7 +274,7 @@ class Check:
         broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target, related)
         if self.shortest is None and self.on_violation is not None:
             self.on_violation(broken)
-        if self.shortest is None or len(program) < len(self.shortest.program):
+        if self.shortest is None or broken.size <= self.shortest.size:  # of two, Hypothesis ran the simpler one later
             self.shortest = broken
         raise broken
 

@@ -23,6 +23,7 @@ from autograd_conformance.failures import record as failures
 from autograd_conformance.failures.confirmation import time_limit
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
+from autograd_conformance.failures.members import members
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.plugin.demands import stage_name
@@ -193,21 +194,32 @@ def _failures(item: pytest.Item, error: BaseException, report: pytest.TestReport
     ended = process_end_in(error)
     broken = violation_in(error) or (check.shortest if check is not None and ended is None else None)
     if broken is not None:
-        yield _violation(item, broken, "flaky" if isinstance(error, errors.Flaky) else "fail", report)
+        yield from _violations(item, broken, "flaky" if isinstance(error, errors.Flaky) else "fail", report)
     if ended is not None:
         yield _process_end(item, ended, isinstance(error, errors.Flaky), report)
 
 
-def _violation(
+def _violations(
     item: pytest.Item, broken: RuleViolated, verdict: Literal["fail", "flaky"], report: pytest.TestReport
-) -> _Found:
+) -> Iterator[_Found]:
+    """Yields a violation; if it is about two related programs, also that of each program that fails alone, the first of
+    which explains why the results differ.
+    """
+    framework, failure = item.config.stash[SESSION].framework, _violation(item, broken, verdict)
+    report.longrepr = text.render(failure)
+    yield _Found(verdict, None, failure)
+    for number, member in enumerate(members(failure, framework.target, framework.known)):
+        alone = _violation(item, member, verdict)
+        yield _Found(verdict, None, alone if number else replace(alone, pair=failure.replay))
+
+
+def _violation(item: pytest.Item, broken: RuleViolated, verdict: Literal["fail", "flaky"]) -> Failure:
     session, past = item.config.stash[SESSION], item.config.stash[SESSION].process.past  # explaining runs programs, too
     failure = failures.failure(broken, item.nodeid, session, verdict)
     _save(item, failure, verdict)
     if not failure.counted:
-        failure = time_limit.confirm(failure, session, past)
-    report.longrepr = text.render(failure)
-    return _Found(verdict, None, failure)
+        return time_limit.confirm(failure, session, past)
+    return failure
 
 
 def _process_end(item: pytest.Item, ended: Crashed | TimedOut, flaky: bool, report: pytest.TestReport) -> _Found:

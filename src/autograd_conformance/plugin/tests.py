@@ -4,8 +4,8 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -120,12 +120,33 @@ def journal(pytestconfig: pytest.Config, prepared: FrameworkUnderTest) -> Iterat
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     """Skips a test as not applicable if the framework lacks something that its programs need. If only a drawn part
-    needed a missing op, the test runs again without such parts.
+    needed a missing op, the test runs again without such parts. If the test's share of the budget ends while a failure
+    is shrunk, the test fails.
+    """
+    with _violation_kept(pyfuncitem):
+        return (yield from _applicable(pyfuncitem))
+
+
+@contextmanager
+def _violation_kept(item: pytest.Function) -> Iterator[None]:
+    """Raises the violation that a test found before its share of the budget ended."""
+    try:
+        yield
+    except Spent:
+        check = item.stash.get(CHECK, None)
+        if check is None or check.shortest is None:
+            raise
+        raise check.shortest from None
+
+
+def _applicable(item: pytest.Function) -> Generator[None, Any, Any]:
+    """Runs a test, again without some drawn parts if only these needed a missing op. Raises `NotApplicable` or
+    `NothingDrawn` if the framework lacks something that the test needs.
     """
     try:
         return (yield)
     except UnsupportedOp as error:
-        return _retry(pyfuncitem, error)
+        return _retry(item, error)
     except Unsupported as error:
         raise NotApplicable(str(error)) from None
     except Unsatisfiable:

@@ -1,9 +1,9 @@
 """Tests the cause to which a reduced failure is attributed.
 
-A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, if
-neither one path alone nor unequal leaves are wrong in another way, and if no earlier call contradicts it. A failure is
-attributed to the gradient of an op only if the program contains no in-place write and no other call to which the op
-contributed the right gradient: the program is reduced, so a write that is left is part of the fault.
+A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, if no
+variation shows another fault, if no path alone is wrong in another way, and if no earlier call contradicts it. A
+failure is attributed to the gradient of an op only if the program contains no in-place write and no other call to which
+the op contributed the right gradient: the program is reduced, so a write that is left is part of the fault.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.variations.look_alikes import told_apart, tripled
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import replaced
 from autograd_conformance.programs.language import (
     Apply,
@@ -39,23 +39,20 @@ from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.rules.violations.observed import RaisedError
-from autograd_conformance.rules.violations.violation import Violation, diagnosed
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
 OF_PATHS = frozenset({DiagnosisKind.FIRST_CONTRIBUTION, DiagnosisKind.LAST_CONTRIBUTION})
 """Diagnoses by which only one of the contributions to a value counts."""
-
-OF_EQUAL_LEAVES = frozenset({DiagnosisKind.LEAVES_MERGED, DiagnosisKind.LEAVES_SWAPPED})
-"""Diagnoses by which two leaves are confused because their values are equal."""
 
 
 def with_confirmed_cause(case: Case) -> Case:
     """Returns the case with its diagnosis and the op named as the cause, if they are confirmed; otherwise without
     them.
     """
-    violation = _told_from_kept(case)
+    violation = told_apart(case)
     is_guess = violation is case.violation and violation.undiagnosed is not None
-    doubts = (_is_contradicted, _fails_on_one_path, _fails_for_unequal_leaves)
+    doubts = (_is_contradicted, _fails_on_one_path)
     if is_guess and (any(doubt(case) for doubt in doubts) or not _explains_others(case)):
         violation = violation.undiagnosed or violation
     graph_rule = RULES[violation.rule].graph_rule
@@ -92,35 +89,6 @@ def _explains_others(case: Case) -> bool:
         ):
             return found.diagnosis == original.diagnosis
     return False
-
-
-def _told_from_kept(case: Case) -> Violation:
-    """Returns the violation with the diagnosis that holds if the failing call has another cotangent than earlier ones,
-    or without one: with the same cotangent, a contribution that is added twice looks like gradients that non-leaf
-    values kept, or like those of another graph.
-    """
-    violation, program, at = case.violation, case.program, case.violation.at
-    call = program[at]
-    is_twice = violation.diagnosis is not None and violation.diagnosis.kind is DiagnosisKind.ADDED_TWICE
-    claimed = Capability.COTANGENTS in case.target.capabilities
-    if not is_twice or not claimed or violation.undiagnosed is None or not isinstance(call, Backward):
-        return violation
-    given = zip(call.roots, call.cotangents, strict=True)
-    other = replace(call, cotangents=tuple(_tripled(case, *each) for each in given))
-    found = case.judge(replaced(program.upto(at + 1), at, other)).violation
-    if found is None or found.diagnosis == violation.diagnosis:
-        return violation
-    if found.diagnosis is None or found.diagnosis.kind is not DiagnosisKind.GRADIENTS_KEPT:
-        return violation.undiagnosed
-    return diagnosed(violation.undiagnosed, found.diagnosis, found.rule, found.op)
-
-
-def _tripled(case: Case, root: Ref, cotangent: Literal | None) -> Literal:
-    """Returns three times a root's cotangent, which is 1 if none is given."""
-    if cotangent is not None:
-        return replace(cotangent, data=tuple(3 * x for x in cotangent.data))
-    value = np.asarray(case.context.reference.values[root])
-    return Literal((3.0,) * value.size, np.shape(value), value.dtype.name)
 
 
 def _with_other_numbers(program: Program) -> Iterator[Program]:
@@ -184,7 +152,7 @@ def _fails_on_one_path(case: Case) -> bool:
         return False
     made = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Apply) and step.results == 1]
     for root in (Ref(k) for k in made if Ref(k) not in call.roots):
-        cotangent = None if not np.shape(case.context.reference.values[root]) else _tripled(case, root, None)
+        cotangent = None if not np.shape(case.context.reference.values[root]) else tripled(case, root, None)
         alone = replace(call, roots=(root,), cotangents=(cotangent,))
         try:
             found = case.judge(replaced(program.upto(at + 1), at, alone))
@@ -194,27 +162,6 @@ def _fails_on_one_path(case: Case) -> bool:
         if wrong is not None and wrong.diagnosis != diagnosis and not isinstance(wrong.observed, RaisedError):
             return True
     return False
-
-
-def _fails_for_unequal_leaves(case: Case) -> bool:
-    """Whether the diagnosis is that leaves of equal values are confused, but the same value is wrong where no two
-    leaves are equal.
-    """
-    violation = case.violation
-    if violation.diagnosis is None or violation.diagnosis.kind not in OF_EQUAL_LEAVES:
-        return False
-    program = case.program.upto(violation.at + 1)
-    steps = tuple(
-        replace(step, value=replace(step.value, data=tuple(x * (1 + at / 8) for x in step.value.data)))
-        if isinstance(step, Leaf)
-        else step
-        for at, step in enumerate(program)
-    )
-    try:
-        found = case.judge(replace(program, instructions=steps)).violation
-    except Exception:  # operands outside of an op's domain
-        return False
-    return found is not None and (found.at, found.subject) == (violation.at, violation.subject)
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ about freeing.
 - They did not come back, no op is to blame, and their programs have the same kinds of instructions beside ops and
 calls.
 - They break rules of one family with the same symptom, in the same program up to names and values.
-- Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
+- Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way; or one of
+the programs fails alone, which is a failure with a record.
 
 All other failures are groups of one. Wrong numbers of different functions are never put together, unless they are NaN
 at operands of 0, are those before a write, are as exact as in float32 or have one diagnosis. Records without
@@ -82,8 +83,10 @@ class Cause:
 
     @property
     def worst(self) -> Failure:
-        """The worst failure of the group: of those that are equally severe, the one with the fewest right digits."""
-        return min(self.failures, key=rank)
+        """The worst failure of the group: of those that are equally severe, the one with the fewest right digits. A
+        failure of two related programs, one of which fails alone, says less than that one.
+        """
+        return min([each for each in self.failures if not each.parts] or self.failures, key=rank)
 
 
 def causes(report: Report) -> tuple[Cause, ...]:
@@ -137,9 +140,9 @@ def _groups(
 def _cause(
     members: tuple[Failure, ...], faulty: FaultyOps, rules: Mapping[str, str], on_views: Collection[str]
 ) -> Cause:
-    """Makes a cause from its failures. The first failure is the worst one, about the faulty op itself if possible, one
-    that was explained, with the fewest right digits and the shortest program; among equals, one that failed again in a
-    fresh process, then one that the broken rule's own test found.
+    """Makes a cause from its failures. The first failure is the worst one, about one program and about the faulty op
+    itself if possible, one that was explained, with the fewest right digits and the shortest program; among equals, one
+    that failed again in a fresh process, then one that the broken rule's own test found.
     """
     named = {responsible_op(each, faulty) for each in members} - {None}
     op = named.pop() if len(named) == 1 and {each.op for each in members} <= named | {None} else None
@@ -149,7 +152,7 @@ def _cause(
         reproduced = each.alone is not None and each.alone.failed > 0
         in_company = op is not None and each.op != op
         own = rules.get(each.test) == each.rule
-        return *damage, in_company, each.counted, digits, line_count(each), not reproduced, not own
+        return bool(each.parts), *damage, in_company, each.counted, digits, line_count(each), not reproduced, not own
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
     views = dict.fromkeys(op_wrong_on_view(each, faulty) for each in members)

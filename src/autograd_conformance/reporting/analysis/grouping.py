@@ -79,6 +79,9 @@ NUMBER = ("(1,)", "()")
 OTHER_GRADIENT = "other gradient, "
 """Beginning of the kinds of differences that are wrong gradients: of a leaf, or as a result."""
 
+OF_VALUES = ("gradients kept",)
+"""Diagnoses of what a framework stores with its values, of which no op and no single rule is the cause."""
+
 SAME_FAULT = {"gradients/equal-leaves": "accumulation/first"}
 """For rules about gradients, the rule that a missing gradient breaks at the same time."""
 
@@ -97,7 +100,8 @@ def key_of(
     if signature is None:
         return None
     if deviation is not None and signature.diagnosis is not None:
-        return "diagnosed", verdict, rule, op, deviation.what, signature.diagnosis
+        of = (None, None) if signature.diagnosis in OF_VALUES else (rule, op)
+        return "diagnosed", verdict, *of, deviation.what, signature.diagnosis
     if signature.meaning is not None:
         return "meaning", verdict, signature.meaning
     if deviation is None:
@@ -175,7 +179,7 @@ def _explains(op: FaultyOp | None) -> bool:
     """Whether an op is wrong in programs without other ops and without a diagnosis. A diagnosis of another such program
     may then be an accident: a gradient of 0 is also the one for a cotangent of ones.
     """
-    return op is not None and op.keys == {None}
+    return op is not None and op.keys == {None} and not op.rules <= {*OF_DIGITS}
 
 
 OF_CALLS = ("accumulation/layout", "errors/atomic")
@@ -219,6 +223,8 @@ def _blamed(failure: Failure) -> str | None:
 
 def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
+    if failure.parts or failure.pair is not None:
+        yield "pair", failure.pair or failure.replay
     general, op = signature_key(failure), responsible_op(failure, faulty)
     symptom, deviation = symptom_of(failure), failure.deviation
     is_accident = is_diagnosed(failure) and op is not None and _explains(faulty[op, symptom])

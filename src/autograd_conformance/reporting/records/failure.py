@@ -214,6 +214,10 @@ class Failure:
     ops of several functions."""
     stage: str | None = field(default=None, metadata=LATER)
     """The stage of the program's line that is wrong; None if it is the stage of the rule."""
+    pair: str | None = field(default=None, metadata=LATER)
+    """The replay file of two related programs, one of which is this program, if their results differ because of this
+    failure; None for other failures.
+    """
 
     @property
     def ends_process(self) -> bool:

@@ -107,11 +107,15 @@ def _held(
     """Yields faults that pass on or add again what an earlier call left. Other faults are likelier where that is the
     call's contribution, too.
     """
-    for diagnosis, contributions in kept_gradients(reference, call, True):
-        edges = {r: reference.tape.edge(r) for r in expected}
-        yield diagnosis, {r: before[r] + contributions.get(edge, 0.0) for r, edge in edges.items()}
+
+    def total(faults: Iterator[Fault]) -> Iterator[tuple[Diagnosis, Totals]]:
+        for diagnosis, contributions in faults:
+            yield diagnosis, {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
+
+    yield from total(kept_gradients(reference, call, True))
     if old.get(leaf) is not None:
         yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
+    yield from total(kept_gradients(reference, call, True, outside=True))
 
 
 def _of_op(

@@ -263,9 +263,11 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     yield from kept_gradients(reference, call, False)
 
 
-def kept_gradients(reference: Reference, call: BackwardCall, with_roots: bool) -> Iterator[Fault]:
+def kept_gradients(
+    reference: Reference, call: BackwardCall, with_roots: bool, outside: bool = False
+) -> Iterator[Fault]:
     """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again: all but
-    the roots of a call, or these as well.
+    the roots of a call, or these as well; with `outside`, also values that the call does not reach.
     """
     before = takewhile(lambda step: step is not call, reference.steps)
     calls = [
@@ -278,7 +280,7 @@ def kept_gradients(reference: Reference, call: BackwardCall, with_roots: bool) -
     kept: Contributions = {}
     for each in (*calls, call):
         roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
-        passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else e in reached)}
+        passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else outside or e in reached)}
         hooked = reference.hooks.functions()
         made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
         kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
