@@ -17,7 +17,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults, repeated_elements
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
-from autograd_conformance.rules.diagnosis.state_faults import kept_gradients, state_faults
+from autograd_conformance.rules.diagnosis.state_faults import Fault, kept_gradients, state_faults
 
 Gradients = Mapping[Ref, Array | None]
 """The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
