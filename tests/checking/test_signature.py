@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.error_size import error_size
+from autograd_conformance.checking.meanings import EMPTY
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
 from autograd_conformance.checking.signature import NAN_AT_ZERO, signature_of
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -67,6 +68,12 @@ def test_a_shape_that_differs_by_dimensions_of_length_1_is_general() -> None:
 @pytest.mark.parametrize(("got", "want"), [((1, 1, 5), (1, 1, 6)), ((2, 3), (3, 2)), ((4,), ()), ((6,), (2, 3))])
 def test_other_shapes_are_those_of_one_op(got: tuple[int, ...], want: tuple[int, ...]) -> None:
     assert not signature(ResultShape(got), ResultShape(want)).general
+
+
+def test_what_must_be_empty_and_is_not_has_one_meaning_in_whatever_op() -> None:
+    one = signature(ResultShape((1, 3)), ResultShape((0, 3)))
+    assert one.meaning == signature(GradientForm((1,), "float64"), GradientForm((0,), "float64"), 2).meaning == EMPTY
+    assert signature(ResultShape((0, 1)), ResultShape((0, 3))).meaning is None
 
 
 def test_a_gradient_of_another_dtype_is_general() -> None:

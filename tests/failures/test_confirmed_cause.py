@@ -5,6 +5,8 @@ contributed the right gradient.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import torch
 
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules, with_confirmed_cause
 from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.programs.capabilities import Capability
 from evaluation.mutants.accumulation import Overwrites
 from evaluation.mutants.derivatives import SinFlipped
 from evaluation.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
@@ -151,6 +154,30 @@ class KeepsAll(Keeps):
         if new is not None:
             self.kept[id(leaf)] = new = self.kept[id(leaf)].detach() + new
         return Combining.combine(self, leaf, old, new)
+
+
+class FreedIsZero(Combining):
+    """A call on a freed graph returns, and adds nothing."""
+
+    capabilities = Torch.capabilities - {Capability.FREES}
+
+    def backward(self, *given: Any, **more: Any) -> None:
+        with suppress(RuntimeError):
+            super().backward(*given, **more)
+
+
+class AddsOnce(FreedIsZero):
+    """Only the first call adds to a leaf."""
+
+    def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
+        return super().combine(leaf, old, new) if old is None or new is None else old
+
+
+def test_a_freed_graph_is_told_from_calls_that_add_nothing():
+    for framework, kind in ((FreedIsZero(), "retain_graph went through"), (AddsOnce(), "this call added nothing")):
+        case = failing(framework, "a = leaf 3; b = tanh a; backward b; backward b with 2")
+        assert "retain_graph went through" in str(case.violation.diagnosis)
+        assert kind in str(with_confirmed_cause(case).violation.diagnosis)
 
 
 @pytest.mark.parametrize("calls", ["backward b with 2; backward c with 2", "backward b with 2; backward c with 5"])

@@ -158,6 +158,12 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "gradients/fan-out",
         "passed on what it had so far at each contribution",
     ),
+    (
+        "a = leaf [1, 2]; b = multiply a a; c = multiply b b; d = multiply c c; backward d with [1, 1]",
+        holding(8 * 2.25, 1024 * 2.25),
+        "gradients/fan-out",
+        "passed on what it had so far at each contribution",  # and begins at 0 again for the next op
+    ),
     (f"{A}; b = square a; g = grad b wrt a with [2, 2]", halved, "functional/value", "for a cotangent of ones"),
 ]  # fmt: skip
 

@@ -79,6 +79,11 @@ def number_meaning(error: ErrorSize | None) -> str | None:
     return SINGLE if low <= error.digits <= high and error.units <= FEWER_ROUNDINGS else None
 
 
+def shape_meaning(got: Shape, want: Shape) -> str | None:
+    """Returns `EMPTY` if a result or a gradient that must have no elements has some; None otherwise."""
+    return EMPTY if 0 in want and 0 not in got else None
+
+
 def write_meaning(program: Program, at: int, got: np.ndarray | None) -> str | None:
     """Returns `UNCHANGED` if an instruction that writes left the value that its target had; None if it did not, or if
     that value depends on what the framework did.

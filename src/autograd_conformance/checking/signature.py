@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from autograd_conformance.checking.error_size import error_size
-from autograd_conformance.checking.meanings import ending_meaning, error_meaning, number_meaning, write_meaning
+from autograd_conformance.checking.meanings import (
+    ending_meaning,
+    error_meaning,
+    number_meaning,
+    shape_meaning,
+    write_meaning,
+)
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
 from autograd_conformance.ops.forms import base_form
 from autograd_conformance.programs.language import (
@@ -102,6 +108,10 @@ def _meaning(program: Program, violation: Violation) -> str | None:
             return unchanged
         case OtherValue() | OtherGradient():
             return number_meaning(error_size(program, violation))
+        case ResultShape(got) | GradientForm(got, _):
+            expected = (each.expected for each in violation.allowed)
+            want = next((each.shape for each in expected if isinstance(each, (ResultShape, GradientForm))), None)
+            return None if want is None else shape_meaning(got, want)
         case _:
             return None
 

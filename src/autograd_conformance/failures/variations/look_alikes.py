@@ -8,7 +8,7 @@ from dataclasses import replace
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted, replaced
-from autograd_conformance.programs.language import Backward, Leaf, Literal, Program, Ref, ZeroGrad
+from autograd_conformance.programs.language import Backward, BackwardCall, Leaf, Literal, Program, Ref, ZeroGrad
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.violations.violation import Violation, diagnosed
@@ -16,7 +16,14 @@ from autograd_conformance.rules.violations.violation import Violation, diagnosed
 OF_EQUAL_LEAVES = frozenset({DiagnosisKind.LEAVES_MERGED, DiagnosisKind.LEAVES_SWAPPED})
 """Diagnoses by which two leaves are confused because their values are equal."""
 
-OF_CALLS = frozenset({DiagnosisKind.ADDED_TWICE, DiagnosisKind.HELD_TWICE, DiagnosisKind.GRADIENTS_KEPT})
+OF_CALLS = frozenset(
+    {
+        DiagnosisKind.ADDED_TWICE,
+        DiagnosisKind.HELD_TWICE,
+        DiagnosisKind.GRADIENTS_KEPT,
+        DiagnosisKind.NOTHING_ADDED,
+    }
+)
 """Diagnoses of what a call adds to a leaf, or of what an earlier call left."""
 
 
@@ -82,10 +89,22 @@ def _with_cleared_leaves(case: Case, program: Program) -> Program | None:
     return inserted(_with_other_cotangents(case, program) or program, len(program) - 1, ZeroGrad(leaves))
 
 
+def _with_retained_graphs(case: Case, program: Program) -> Program | None:
+    """Returns the program in which all earlier calls retain the graph; None if the framework has no such option. Where
+    nothing is freed, nothing is missing because of that.
+    """
+    if Capability.RETAIN not in case.target.capabilities:
+        return None
+    *earlier, last = program.instructions
+    kept = (replace(step, retain_graph=True) if isinstance(step, BackwardCall) else step for step in earlier)
+    return replace(program, instructions=(*kept, last))
+
+
 VARIATIONS: tuple[tuple[Collection[DiagnosisKind], Callable[[Case, Program], Program | None]], ...] = (
     (OF_EQUAL_LEAVES, _with_unequal_leaves),
     ((DiagnosisKind.ADDED_TWICE,), _with_other_cotangents),
     ((DiagnosisKind.HELD_TWICE,), _with_cleared_leaves),
+    ((DiagnosisKind.FREED_PASSES_NOTHING,), _with_retained_graphs),
 )
 """The variations that are tried, in this order, and the diagnoses for which they are."""
 

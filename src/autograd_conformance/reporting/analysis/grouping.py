@@ -79,8 +79,8 @@ NUMBER = ("(1,)", "()")
 OTHER_GRADIENT = "other gradient, "
 """Beginning of the kinds of differences that are wrong gradients: of a leaf, or as a result."""
 
-OF_VALUES = ("gradients kept",)
-"""Diagnoses of what a framework stores with its values, of which no op and no single rule is the cause."""
+OF_ENGINE = ("gradients kept", "freed passes nothing")
+"""Diagnoses of what a framework stores with values and nodes, of which no op and no single rule is the cause."""
 
 SAME_FAULT = {"gradients/equal-leaves": "accumulation/first"}
 """For rules about gradients, the rule that a missing gradient breaks at the same time."""
@@ -100,7 +100,7 @@ def key_of(
     if signature is None:
         return None
     if deviation is not None and signature.diagnosis is not None:
-        of = (None, None) if signature.diagnosis in OF_VALUES else (rule, op)
+        of = (None, None) if signature.diagnosis in OF_ENGINE else (rule, op)
         return "diagnosed", verdict, *of, deviation.what, signature.diagnosis
     if signature.meaning is not None:
         return "meaning", verdict, signature.meaning

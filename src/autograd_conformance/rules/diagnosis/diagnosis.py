@@ -15,9 +15,11 @@ from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.rules.diagnosis.earlier_calls import freed_nodes, kept_gradients
+from autograd_conformance.rules.diagnosis.fault import Fault
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults, repeated_elements
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
-from autograd_conformance.rules.diagnosis.state_faults import Fault, kept_gradients, state_faults
+from autograd_conformance.rules.diagnosis.state_faults import state_faults
 
 Gradients = Mapping[Ref, Array | None]
 """The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
@@ -77,6 +79,8 @@ def _explanations(
     def total(contributions: Mapping[Ref, Array]) -> Totals:
         return {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
 
+    for diagnosis, contributions in freed_nodes(reference, call):
+        yield diagnosis, total(contributions)
     if old.get(leaf) is not None:
         yield from _old_and_new(reference, old, before, expected)
     for diagnosis, contributions in state_faults(reference, call):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
@@ -25,8 +26,8 @@ from autograd_conformance.reference.computation.reverse import (
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.reference.staging.vjp import derivative_order
+from autograd_conformance.rules.diagnosis.fault import Contributions, Fault
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
-from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault
 
 MOST_VISITS = 300
 """Largest number of contributions in a recursion through a graph, whose number grows exponentially with the depth."""
@@ -54,8 +55,8 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     for combine, kind in ((_first, DiagnosisKind.FIRST_CONTRIBUTION), (_last, DiagnosisKind.LAST_CONTRIBUTION)):
         yield Fault.of(kind, traverse(combine=combine))
         yield Fault.of(kind, traverse(combine=combine, joined=False))
-    for order in () if hooked else (-1, 1):
-        if (totals := _running_totals(reference, call, order)) is not None:
+    for order, forgets in () if hooked else product((-1, 1), (False, True)):
+        if (totals := _running_totals(reference, call, order, forgets)) is not None:
             yield Fault.of(DiagnosisKind.RUNNING_TOTALS, totals)
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
         yield Fault.of(DiagnosisKind.RESULT_ALONE, traverse(vjp=_results_kept(kept)), kept + 1)
@@ -63,22 +64,28 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         yield Fault.of(DiagnosisKind.DETACH_IGNORED, _through(reference, call))
 
 
-def _running_totals(reference: Reference, call: BackwardCall, order: int) -> Contributions | None:
+def _running_totals(reference: Reference, call: BackwardCall, order: int, forgets: bool) -> Contributions | None:
     """Returns the gradients of a recursion from the roots, in which a value passes on its sum so far at each
     contribution; None after `MOST_VISITS` contributions. `order` is -1 if it begins with an op's first operand, and 1
-    if it begins with the last.
+    if it begins with the last. If it `forgets`, the sums of an op's operands begin at 0 when it is done with them.
     """
     made_by = {edge: entry for entry in reference.tape.entries for edge in entry.outs}
     totals: dict[GradientEdge, Array] = {}
-    waiting = list(reference.tape.roots(call))[::-1]
+    waiting: list[tuple[GradientEdge, Array | None]] = []
+    waiting += reversed(list(reference.tape.roots(call)))
     for _ in range(MOST_VISITS):
         if not waiting:
             return totals
         edge, contribution = waiting.pop()
+        if contribution is None:
+            totals.pop(edge, None)
+            continue
         totals[edge] = totals[edge] + contribution if edge in totals else contribution
         if (entry := made_by.get(edge)) is not None:
             held = [totals[r] if r in totals else np.zeros_like(reference.values[r]) for r in entry.outs]
-            waiting += contributions_of(entry, exact_vjp(entry, list(entry.operands), held))[::order]
+            given = contributions_of(entry, exact_vjp(entry, list(entry.operands), held))[::order]
+            waiting += [(operand, None) for operand, _ in given if forgets and operand in made_by]
+            waiting += given
     return None
 
 

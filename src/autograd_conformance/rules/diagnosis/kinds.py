@@ -90,6 +90,10 @@ class DiagnosisKind(Enum):
         slugs.GRADIENTS_GRAPH,
         "Non-leaf values kept the gradients of earlier calls, and these were passed on again.",
     )
+    FREED_PASSES_NOTHING = (
+        slugs.GRADIENTS_GRAPH,
+        "The ops that an earlier call without retain_graph went through passed nothing on.",
+    )
 
     # writes
     CURRENT_VALUES = (

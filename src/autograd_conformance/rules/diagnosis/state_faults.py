@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
-from typing import NamedTuple
 
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import (
@@ -16,7 +14,6 @@ from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
     DetachInPlace,
-    Grad,
     Hook,
     InPlace,
     Ref,
@@ -35,25 +32,9 @@ from autograd_conformance.reference.computation.reverse import (
 )
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
-
-Contributions = dict[Ref, Array]
-"""The array that a call adds to the gradient of each value."""
-
-
-class Fault(NamedTuple):
-    """A hypothetical error of a framework that would give other gradients."""
-
-    diagnosis: Diagnosis
-    """The fault as data, with the rule that it breaks."""
-    contributions: Contributions
-    """The array that the faulty call would add to the gradient of each value."""
-
-    @staticmethod
-    def of(kind: DiagnosisKind, contributions: Contributions, *numbers: int) -> Fault:
-        """Returns a fault of a kind, with the numbers of the lines, root or result that the fault is about, from 1."""
-        return Fault(Diagnosis(kind, numbers), contributions)
-
+from autograd_conformance.rules.diagnosis.earlier_calls import kept_gradients
+from autograd_conformance.rules.diagnosis.fault import Contributions, Fault, Traverse
+from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 
 INVERSES: Mapping[str, Callable[[Array], Array]] = {
     "exp": np.log,
@@ -83,11 +64,7 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     yield from _writes(reference, traverse)
     yield from _constants(reference, traverse)
     yield from _hooks(reference, call, traverse)
-    yield from _left_over(reference, call)
-
-
-Traverse = Callable[..., Contributions]
-"""A function that computes what a call adds to each gradient, by reverse accumulation with one change."""
+    yield from kept_gradients(reference, call, False)
 
 
 def _lines(at: Collection[int]) -> list[int]:
@@ -253,35 +230,3 @@ def _hook(
             yield Fault.of(DiagnosisKind.HOOK_OF_WHOLE_GRADIENT, raw, line)
     twice = {**changes, edge: of_edge[: k + 1] + of_edge[k:]}
     yield Fault.of(DiagnosisKind.HOOK_TWICE, traverse(hooked=twice), line)
-
-
-# -- earlier calls ----------------------------------------------------------------------------------------------------
-
-
-def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again."""
-    yield from kept_gradients(reference, call, False)
-
-
-def kept_gradients(
-    reference: Reference, call: BackwardCall, with_roots: bool, outside: bool = False
-) -> Iterator[Fault]:
-    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again: all but
-    the roots of a call, or these as well; with `outside`, also values that the call does not reach.
-    """
-    before = takewhile(lambda step: step is not call, reference.steps)
-    calls = [
-        step
-        for at, step in enumerate(before)
-        if isinstance(step, Backward) and at not in reference.skipped and reference.pullbacks.is_legal(step)
-    ]
-    if not calls or isinstance(call, Grad):
-        return
-    kept: Contributions = {}
-    for each in (*calls, call):
-        roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
-        passed = {e: ct for e, ct in kept.items() if (with_roots if e in roots else outside or e in reached)}
-        hooked = reference.hooks.functions()
-        made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
-        kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
-    yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)
