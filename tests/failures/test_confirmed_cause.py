@@ -159,7 +159,7 @@ class KeepsAll(Keeps):
 class FreedIsZero(Combining):
     """A call on a freed graph returns, and adds nothing."""
 
-    capabilities = Torch.capabilities - {Capability.FREES}
+    capabilities = Combining.capabilities - {Capability.FREES}
 
     def backward(self, *given: Any, **more: Any) -> None:
         with suppress(RuntimeError):

@@ -163,6 +163,29 @@ def test_what_cancellation_loses_is_inside(text: str):
     assert judge(program, run(program, TORCH), Reference(program), TORCH.capabilities).violation is None
 
 
+FAR = [
+    ("a = leaf f32 -77.5; b = multiply a a; c = multiply b b; d = sin c; backward d", 4 * 77.5**3),
+    ("a = leaf 12345.678; b = square a; c = square b; d = cos c; backward d", 4 * 12345.678**3),
+    ("a = leaf bf16 25; b = square a; d = sin b; backward d", 50),
+]
+
+
+@pytest.mark.parametrize(("text", "steepest"), FAR)
+def test_where_a_rounding_is_longer_than_a_wave_every_value_of_the_derivative_is_inside(text: str, steepest: float):
+    program = parse(text, VOCABULARY)
+    reference, call = Reference(program), program[-1]
+    assert isinstance(call, Backward)
+    bound = gradient_bound(reference, call, Ref(0), working_dtype(program))
+    assert bound.allows(np.full((), 2 * steepest)) and not bound.allows(np.full((), 1e3 * steepest))
+    assert bound.curved().max() > 2 * steepest
+
+
+def test_perturbations_as_large_as_roundings_allow_no_more_where_nothing_is_curved():
+    program = parse("a = leaf f32 [1.5, 2.5]; b = square a; c = sin b; backward c with f32 [1, 1]", VOCABULARY)
+    bound = gradient_bound(Reference(program), program[-1], Ref(0), "float32")  # type: ignore[arg-type]
+    assert (bound.curved() <= 1.5 * bound.array()).all()
+
+
 @pytest.mark.parametrize(("text", "likely", "absurd"), [(0, 1.0, 1e4), (1, 1e2, 1e6), (2, 1e-8, 1e-4)])
 def test_a_large_error_is_outside_even_there(text: int, likely: float, absurd: float):
     program = parse(ILL_CONDITIONED[text], VOCABULARY)

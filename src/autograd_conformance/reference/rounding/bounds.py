@@ -10,6 +10,10 @@ at most sqrt(n) times the root of the sum of J_i squared, which is the spread of
 the constant of the ops. If a program computes in several dtypes, roundings to a wider dtype are perturbed by
 correspondingly less. A recorded derivative of an op, which is differentiated again, is one op here but many in an
 implementation, by the product rule; it is perturbed by correspondingly more.
+
+Where one rounding moves an operand far along a curve, such as the argument of a sine by a radian, the results spread no
+further if the perturbations grow. A distance that is beyond the bound is therefore compared with the spread at
+perturbations as large as the roundings as well.
 """
 
 from __future__ import annotations
@@ -95,16 +99,32 @@ class Bound:
         return any(
             bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
             for runs, share in ((FEW, MARGIN), (SAMPLES, 1.0))
-        )
+        ) or bool((distance <= self.curved(distance.shape) + beside).all())
 
     def array(self, shape: tuple[int, ...] | None = None, runs: int = SAMPLES) -> Array:
         """Returns the largest error of each element. If `shape` is not the shape of the number, as for an alias of a
         part of it, every element has the largest error of all; an infinite one if the number has no elements.
         """
-        largest = self._largest(runs)
-        if shape is None or largest.shape in (shape, ()):
-            return largest
-        return np.full(shape, largest.max() if largest.size else np.inf)
+        return _of_shape(self._largest(runs), shape)
+
+    def curved(self, shape: tuple[int, ...] | None = None) -> Array:
+        """Returns the largest error of each element, not only to first order: also that of perturbations as large as
+        the roundings. Perturbed operands outside of an op's domain count for nothing.
+        """
+        largest = self._largest(SAMPLES)
+        if self.measure is not None:
+            dtypes, narrow = dtypes_of(self.reference, self.narrow), DTYPES[self.narrow]
+            with np.errstate(all="ignore"):
+                runs = [PerturbedRun(self.reference, k, dtypes, self.narrow, narrow.epsilon) for k in range(SAMPLES)]
+                squares = [(self.measure(run) - self.exact) ** 2 for run in runs]
+            spread = np.sqrt(np.nan_to_num(squares, nan=0.0, posinf=0.0).mean(axis=0) * self.roundings)
+            largest = np.maximum(largest, self._factor * spread)
+        return _of_shape(largest, shape)
+
+    @property
+    def _factor(self) -> float:
+        """The number of units in the last place that an op may lose."""
+        return COARSE_FACTOR if self.narrow in COARSE else FACTOR
 
     def _largest(self, runs: int) -> Array:
         if self.measure is None:
@@ -118,8 +138,9 @@ class Bound:
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
         name = dtypes.get(self.edge, self.narrow)
         narrow, own = DTYPES[self.narrow], DTYPES[name]
-        factor = COARSE_FACTOR if self.narrow in COARSE else FACTOR
-        factor *= 2 if "float64" in (self.narrow, name) else 1  # the reference itself computes in float64
+        factor = self._factor * (
+            2 if "float64" in (self.narrow, name) else 1
+        )  # the reference itself computes in float64
         return factor * (narrow.epsilon * spread + own.epsilon * np.abs(self.exact)) + narrow.tiny
 
     def _run(self, dtypes: Dtypes) -> PerturbedRun:
@@ -129,6 +150,13 @@ class Bound:
         if self.shared is not None:
             self.shared.append(run)
         return run
+
+
+def _of_shape(largest: Array, shape: tuple[int, ...] | None) -> Array:
+    """Returns the largest errors in a shape: all are the largest of all if the shape is another one."""
+    if shape is None or largest.shape in (shape, ()):
+        return largest
+    return np.full(shape, largest.max() if largest.size else np.inf)
 
 
 def _may_overflow(reference: Reference, dtype: str) -> bool:

@@ -51,7 +51,9 @@ def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
 class PerturbedRun:
     """Computes a program again, with random relative perturbations in place of roundings."""
 
-    def __init__(self, reference: Reference, seed: int, dtypes: Dtypes, narrow: str) -> None:
+    def __init__(self, reference: Reference, seed: int, dtypes: Dtypes, narrow: str, step: float | None = None) -> None:
+        self.step = STEP[narrow] if step is None else step
+        """The relative size of a perturbation."""
         self.reference = reference
         """The program, run without perturbation."""
         self.dtypes = dtypes
@@ -83,7 +85,7 @@ class PerturbedRun:
         step = self._rounding(entry)
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
-        own = [STEP[self.narrow] * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
+        own = [self.step * self._epsilon(self.dtypes.get(edge, self.narrow)) for edge in entry.args]
         through = _through(entry, cts)
         return tuple(self._jitter(g, max(step, to), by) for g, to, by in zip(gradients, own, through, strict=True))
 
@@ -144,7 +146,7 @@ class PerturbedRun:
         if row is not None and isinstance(entry.op, str):
             dtype = precision(row, given)
         many = SEVERAL if base_op(entry.op) in MODULES else MANY if row is not None and row.family in LONG else 1.0
-        return STEP[self.narrow] * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
+        return self.step * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
 
     def _epsilon(self, dtype: str) -> float:
         """Returns the machine epsilon of a dtype divided by that of the program's narrowest dtype."""

@@ -157,7 +157,7 @@ def _check_gradient(
     diagnosis = diagnose(judging.reference, step, ref, {}, got, alone=rule == slugs.GRADIENTS_OP)
     undiagnosed = Violation(
         rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
-        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.array(),
+        op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.curved(),
     )  # fmt: skip
     if diagnosis is None:
         return undiagnosed

@@ -164,7 +164,7 @@ def _check_value(
         allowed += (Allowed(ExpectedError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
     undiagnosed = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
-        op_of_rule(rule, traversal), value_of(old), got.value, want, bound.array() + beside,
+        op_of_rule(rule, traversal), value_of(old), got.value, want, bound.curved() + beside,
     )  # fmt: skip
     held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
     gradients = values_of(held), values_of(observed.gradients)

@@ -111,7 +111,7 @@ def value_violation(
         return None
     return Violation(
         rule, at, OtherValue(), (Allowed(DefinedValue(), rule),), ref, op_of(step),
-        got=tensor.value, want=want, bound=bound.array(want.shape),
+        got=tensor.value, want=want, bound=bound.curved(want.shape),
     )  # fmt: skip
 
 
