@@ -194,6 +194,22 @@ def test_a_path_through_which_nothing_comes_is_no_first_contribution():
     assert (found.diagnosis, found.rule) == (None, "gradients/graph")
 
 
+class CopiesStop(Torch):
+    """No gradient goes through a copy."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: dict) -> tuple[torch.Tensor, ...]:
+        made = super().apply(op, operands, attrs)
+        return tuple(made[0] * 0 + each.detach() for each in made) if op == "clone" else made
+
+
+def test_a_value_and_its_copy_through_which_nothing_comes_are_not_one_argument_that_counts_once():
+    text = "a = leaf [1.5, 2]; b = multiply a a; c = clone b; d = multiply b c; backward d with [3, 4]"
+    case = failing(CopiesStop(), text)
+    assert "takes twice" in str(case.violation.diagnosis)
+    found = with_confirmed_cause(case).violation
+    assert (found.diagnosis, found.rule) == (None, "gradients/graph")
+
+
 ONES = " with [1, 1] retain=True; "
 OPS = [
     (SinFlipped(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4]", "gradients/op", "sin"),

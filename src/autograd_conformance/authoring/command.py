@@ -99,7 +99,7 @@ def _probe(name: str, target: Target, file: str | None) -> int:
         print(f"{'claimed' if has else 'not claimed':<12} {capability.name:<18} {why}")
     for note in target.notes:
         print(f"note: {note}")
-    for table in ("ops", "dimensions", "writes", "modules", "optimizers") if like else ():
+    for table in ("ops", "dimensions", "broadcasts", "writes", "modules", "optimizers") if like else ():
         for missing, why in getattr(found, table).items():
             print(f"{'missing':<12} {missing:<18} {why}")
     if file is not None:

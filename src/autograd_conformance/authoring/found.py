@@ -44,5 +44,5 @@ def findings_of(target: Target) -> Findings:
         table: {name: sent.get(table, {}).get(name, why) for name in names if name not in there}
         for table, (names, there) in tables.items()
     }
-    partly = {table: sent.get(table, {}) for table in ("dimensions", "defaults", "templates")}
+    partly = {table: sent.get(table, {}) for table in ("dimensions", "broadcasts", "defaults", "templates")}
     return Findings(target.name, target.version, **missing, **partly)

@@ -127,6 +127,20 @@ def var(x: torch.Tensor, axis: Any = None) -> torch.Tensor:
     return torch.var(x, axis)
 
 
+def hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Does not broadcast."""
+    if a.shape != b.shape:
+        raise ValueError(f"Shape mismatch: {tuple(a.shape)} vs {tuple(b.shape)}")
+    return torch.hypot(a, b)
+
+
+def maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Broadcasts in part: not a tensor of one dimension."""
+    if a.dim() != b.dim() and 1 in (a.dim(), b.dim()):
+        raise ValueError("Shape mismatch")
+    return torch.maximum(a, b)
+
+
 def __getattr__(name: str) -> Any:
     if name in LACKS or name.startswith("__"):  # with PyTorch's `__path__`, its parts could be imported from here
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

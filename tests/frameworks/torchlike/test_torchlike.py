@@ -119,6 +119,7 @@ def test_another_default_of_an_optimizer_is_no_wrong_formula(partial: TorchLike,
 
 
 def test_shapes_that_an_op_refuses_are_a_limit_and_namesakes_are_missing(partial: TorchLike):
+    assert {*partial.findings.broadcasts} == {"hypot"} and not partial.limits["hypot"].broadcasts
     assert {*partial.findings.dimensions} == {"glu.4"} and partial.limits["glu"].dimensions == (1, 2, 3)
     assert partial.findings.ops["trace"] == "TypeError: 'Tensor' object is not callable"
     assert partial.findings.ops["batch_norm"] == "it takes no None: 'NoneType' object has no attribute 'shape'"

@@ -42,7 +42,14 @@ from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
-OF_PATHS = frozenset({DiagnosisKind.FIRST_CONTRIBUTION, DiagnosisKind.LAST_CONTRIBUTION})
+OF_PATHS = frozenset(
+    {
+        DiagnosisKind.FIRST_CONTRIBUTION,
+        DiagnosisKind.LAST_CONTRIBUTION,
+        DiagnosisKind.FIRST_ARGUMENT,
+        DiagnosisKind.LAST_ARGUMENT,
+    }
+)
 """Diagnoses by which only one of the contributions to a value counts."""
 
 

@@ -224,13 +224,12 @@ def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
 
 
 def _limit(op: str, found: Findings) -> Limit:
-    """Returns the limit on an op: on the numbers of dimensions of its operands, and on the attributes that its call
-    leaves out.
-    """
+    """Returns the limit on an op: on the shapes of its operands, and on the attributes that its call leaves out."""
     counts = {int(name.rpartition(".")[2]) for name in found.dimensions if name.startswith(f"{op}.")}
     row = row_of(op)
     every = {len(shape) for first in row.fresh for rest in row.rest(first) for shape in (first, *rest)}
-    return Limit(fixed(op, found.templates.get(op)), tuple(sorted(every - counts)) if counts else None)
+    dimensions = tuple(sorted(every - counts)) if counts else None
+    return Limit(fixed(op, found.templates.get(op)), dimensions, broadcasts=op not in found.broadcasts)
 
 
 def _otherwise(optimizer: str, defaults: Mapping[str, str]) -> Attrs:

@@ -30,6 +30,8 @@ class Findings:
     optimizers: Reasons = field(default_factory=dict)
     dimensions: Reasons = field(default_factory=dict)
     """Numbers of dimensions that an op does not take, such as ``batch_norm.4``."""
+    broadcasts: Reasons = field(default_factory=dict)
+    """Ops that take operands of one shape only, and do not broadcast them."""
     defaults: Reasons = field(default_factory=dict)
     """Settings whose defaults differ from PyTorch's, such as ``adamw.weight_decay``. Programs always give them."""
     templates: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.trials import (
     has_arrays_as_gradients,
+    missing_broadcasts,
     missing_capability,
     missing_dimensions,
     missing_op,
@@ -49,10 +50,12 @@ def search(adapter: TorchInterface) -> Findings:
     templates = {name: code for name, why in ops.items() if (code := other_call(adapter, name, dtype, why))}
     ops = {name: why for name, why in ops.items() if name not in templates}
     adapter.code = adapter.code.with_templates(templates)
-    refused: dict[str, str] = {}
+    refused, alike = dict[str, str](), dict[str, str]()
     for name in (each for each in SINGLE if each not in ops):
         limit = Limit(fixed(name, templates.get(name)))
         refused |= {f"{name}.{n}": why for n, why in missing_dimensions(adapter, name, dtype, limit)}
+        if why := missing_broadcasts(adapter, name, dtype, limit):
+            alike[name] = why
     modules = {name: why for name in (*MODULES, *RANDOM_OPS) if (why := missing_op(adapter, name, dtype))}
     for capability, rows in ((Capability.MODULES, MODULES), (Capability.RANDOM, RANDOM_OPS)):
         if {*rows} <= {*modules}:
@@ -66,8 +69,9 @@ def search(adapter: TorchInterface) -> Findings:
     defaults = {setting: why for name in made for setting, why in other_defaults(adapter, name)}
     named = {capability.name: why for capability, why in lacking.items()}
     return Findings(
-        adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, refused, defaults, templates
-    )
+        adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers, refused, alike, defaults,
+        templates,
+    )  # fmt: skip
 
 
 def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:

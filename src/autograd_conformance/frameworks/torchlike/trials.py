@@ -25,7 +25,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.rows.row import Op, takes
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -48,6 +48,9 @@ SHAPES = re.compile(
     r"expect(s|ed)? .*\b(shape|rank|dimension|\dd\b)|must have (shape|rank)|only (supports?|accepts?)", re.IGNORECASE
 )
 """The words of messages about the shapes that a function takes."""
+
+OF_SHAPES = re.compile(r"shape|broadcast|dimension|size|mismatch", re.IGNORECASE)
+"""The words of messages about operands of different shapes."""
 
 OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
 """The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
@@ -221,6 +224,23 @@ def missing_dimensions(adapter: Adapter, name: str, dtype: str, limit: Limit) ->
         why = refusal(result.error, True) if isinstance(result, Raised) else None
         if why is not None:
             yield count, why
+
+
+def missing_broadcasts(adapter: Adapter, name: str, dtype: str, limit: Limit) -> str | None:
+    """Returns why a framework takes the operands of an op that it has in one shape only; None if it takes other ones,
+    or if its errors are not about shapes.
+    """
+    op, why = limited(row_of(name), limit), None
+    if op.family != "binary":
+        return None
+    calls = [(first, *rest) for first in op.fresh for rest in rest_of(op, first)]
+    for shapes in calls:
+        if len({*shapes}) > 1 and all(map(size, shapes)):
+            result = attempt(lambda: _called(adapter, op, shapes, choices_of(op, shapes)[0], dtype))  # noqa: B023
+            if not isinstance(result, Raised) or not OF_SHAPES.search(str(result.error)):
+                return None
+            why = f"{type_of(result.error)}: {message(result.error)}"
+    return why
 
 
 def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:

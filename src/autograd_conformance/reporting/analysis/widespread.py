@@ -21,7 +21,7 @@ IS_CONSTANT = "constant gradient"
 CALLS = ("backward", "grad")
 """The words of the instructions that are calls."""
 
-NONE = "'NoneType' object"
+NONE = "'NoneType'"
 """A part of the messages of Python about None in the place of an object."""
 
 KEEPS_DIGITS = "gradients/tails"
