@@ -25,8 +25,8 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 class Spent(unittest.SkipTest):
-    """Ends a test whose share of the budget is spent. Hypothesis and pytest both end a test at this exception, even
-    while Hypothesis shrinks a failure.
+    """Ends a test whose share of the budget is spent, or whose failure is not shrunk. Hypothesis and pytest both end a
+    test at this exception, even while Hypothesis shrinks a failure.
     """
 
 

@@ -272,10 +272,11 @@ class Check:
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
     ) -> None:
         broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target, related)
-        if self.shortest is None and self.on_violation is not None:
-            self.on_violation(broken)
+        is_first = self.shortest is None
         if self.shortest is None or broken.size <= self.shortest.size:  # of two, Hypothesis ran the simpler one later
             self.shortest = broken
+        if is_first and self.on_violation is not None:
+            self.on_violation(broken)
         raise broken
 
     def _entry(self, program: Program, violation: Violation) -> Known | None:

@@ -26,14 +26,23 @@ def is_counted_only(broken: RuleViolated, session: Session, verdict: FailureVerd
     """Whether a failure is neither reduced nor explained: a failure with the same cause was, or no time is left. The
     rule that a failure breaks must not depend on that.
     """
-    violation, process = broken.violation, session.process
+    process = session.process
+    if possible_rules(broken.violation) != {broken.violation.rule}:
+        return False
+    return process.deadline(SHARE, LEAST, process.explaining) <= time.monotonic() or is_explained(
+        broken, session, verdict
+    )
+
+
+def is_explained(broken: RuleViolated, session: Session, verdict: FailureVerdict) -> bool:
+    """Whether a failure with the same cause was explained, and the rule that this one breaks does not depend on an
+    explanation.
+    """
+    violation = broken.violation
     if possible_rules(violation) != {violation.rule}:
         return False
-    if process.deadline(SHARE, LEAST, process.explaining) <= time.monotonic():
-        return True
-    signature = signature_of(broken.program, violation)
-    category = category_of(violation)
-    return process.is_explained(key_of(violation.rule, violation.op, verdict, category, signature))
+    signature, category = signature_of(broken.program, violation), category_of(violation)
+    return session.process.is_explained(key_of(violation.rule, violation.op, verdict, category, signature))
 
 
 def deadline(process: ProcessState) -> float:

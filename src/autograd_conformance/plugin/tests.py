@@ -18,6 +18,7 @@ from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import FrameworkUnderTest, Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn, WaitsForStage
+from autograd_conformance.failures.counted import is_explained
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.failures.record import unexplained
@@ -120,8 +121,7 @@ def journal(pytestconfig: pytest.Config, prepared: FrameworkUnderTest) -> Iterat
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     """Skips a test as not applicable if the framework lacks something that its programs need. If only a drawn part
-    needed a missing op, the test runs again without such parts. If the test's share of the budget ends while a failure
-    is shrunk, the test fails.
+    needed a missing op, the test runs again without such parts. If the test ends early after a failure, it fails.
     """
     with _violation_kept(pyfuncitem):
         return (yield from _applicable(pyfuncitem))
@@ -129,7 +129,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
 
 @contextmanager
 def _violation_kept(item: pytest.Function) -> Iterator[None]:
-    """Raises the violation that a test found before its share of the budget ended."""
+    """Raises the violation that a test found before it ended early."""
     try:
         yield
     except Spent:
@@ -204,7 +204,7 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
     if waits is not None:
         raise WaitsForStage(waits)
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
-    check.on_violation = partial(_keep, request.node.nodeid, rule, op, check, request.config.stash[SESSION])
+    check.on_violation = partial(_end_or_shrink, request.node.nodeid, rule, op, check, request.config.stash[SESSION])
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
@@ -213,6 +213,15 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
     if BUDGET in request.config.stash:
         seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
         request.config.stash[BUDGET].used(request.node.stash[NUMBER], check.programs, seconds)
+
+
+def _end_or_shrink(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:
+    """Keeps a violation in a file. Raises `Spent`, so that Hypothesis does not shrink the violation's program, if this
+    process has explained one with the same cause: the test fails with the program in which the violation was found.
+    """
+    _keep(test, rule, op, check, session, broken)
+    if is_explained(broken, session, "fail"):
+        raise Spent("a failure with the same cause was explained")
 
 
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:

@@ -268,7 +268,8 @@ CLEARINGS = [
     (ZEROED, "a", gradient(lambda g: g.reshape(1)), "accumulation/zero-to-zeros"),
     (ZEROED, "b", gradient(to(0)), "accumulation/zero-to-zeros"),
     (ZEROED, "a", gradient(to(-0.0)), None),
-    (NEVER_HELD, "a", holds(one(0)), "accumulation/zero-to-zeros"),
+    (NEVER_HELD, "a", holds(one(0)), None),
+    (NEVER_HELD, "a", holds(one(1)), "accumulation/zero-to-zeros"),
 ]
 
 

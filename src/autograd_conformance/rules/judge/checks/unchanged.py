@@ -84,7 +84,7 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepOb
 
 def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObservation) -> Violation | None:
     """Returns the violation if clearing left a gradient other than None or zeros, or changed a gradient of another
-    leaf.
+    leaf. A leaf that held no gradient may hold zeros after it is cleared to zeros.
     """
     rule = slugs.ACCUMULATION_ZERO_TO_NONE if step.set_to_none else slugs.ACCUMULATION_ZERO_TO_ZEROS
     rule = slugs.OPTIMIZERS_CLEARS if clearing_optimizer(step, judging.program.instructions[:at]) else rule
@@ -95,9 +95,8 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
             fine = is_unchanged(old, got) or may_share_gradient(judging, leaf, step.leaves)
             expected = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
-            traits = judging.reference.traits
-            begins = traits.begins_with_zeros and not step.set_to_none  # also a leaf that requires no grad
-            fine, expected = got is None or (begins and not got.value.any()), NoGradient()
+            is_zeros = got is not None and not got.value.any()
+            fine, expected = got is None or (is_zeros and not step.set_to_none), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
             if fine and got is not None and got.dtype != old.dtype:
