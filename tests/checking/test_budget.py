@@ -318,6 +318,16 @@ def test_a_test_whose_time_earlier_ones_of_its_stage_used_is_left_out(monkeypatc
     assert ran == [0, 2, 4, 7, 9, 10], "some tests of the first stage run until half of the time is used"
 
 
+def test_a_failure_that_takes_long_leaves_no_other_test_out(monkeypatch: pytest.MonkeyPatch):
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    budget = Budget(Limits(deadline=1_100), 1, [Demand(20, 1)] * 40)
+    for test, (seconds, explaining) in enumerate([(0.02, 0), (0.02, 30), *[(0.02, 0)] * 38]):
+        assert not budget.share(test).spent(0, tested=False), test
+        now += seconds + explaining
+        budget.used(test, 1, seconds)
+
+
 SECONDS = "tests.frameworks.adapters.broken:Seconds"
 
 

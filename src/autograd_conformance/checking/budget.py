@@ -169,10 +169,13 @@ class Budget:
 
     def _is_late(self, test: int, stage: _Stage, now: float) -> bool:
         """Returns whether earlier tests of a stage have used the time of this test, because a single program takes
-        longer than the time of a test. The test is then left out, so that later tests of the stage run.
+        longer than the time of a test. The test is then left out, so that later tests of the stage run. Where the time
+        suffices for the first programs of all tests that are left, none is late: a failure took the time.
         """
-        needs = self.stage_needs[self.begins[test]]
+        needs, left = self.stage_needs[self.begins[test]], self.stage_needs[test] / self.processes
         if not needs or len(self.demands) == 1:
+            return False
+        if self.taken and PRUDENCE * self.took / self.taken * left <= stage.first_until - now:
             return False
         done = 1 - (self.stage_needs[test] - self.demands[test].first) / needs
         return now > stage.began + done * (stage.first_until - stage.began)
