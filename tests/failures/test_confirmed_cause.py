@@ -136,7 +136,7 @@ def test_leaves_are_not_confused_if_unequal_ones_fail_too():
 
 
 class HeldTwice(Combining):
-    """A call adds the gradient that a leaf held once more."""
+    """A call adds the gradient that a leaf held a second time."""
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return super().combine(leaf, old, new if old is None or new is None else old + new)

@@ -1,4 +1,4 @@
-"""Finds the rules that two related programs break without each other, as violations with records of their own."""
+"""Finds the violations that two related programs show in isolation; each of them has a separate record."""
 
 from __future__ import annotations
 

@@ -27,7 +27,14 @@ from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import CotangentWritten, MovedMemory, RaisedError, ValueMemory
-from autograd_conformance.rules.violations.shared import Flag, GradientForm, OwnMemory, ResultShape, SharedMemory
+from autograd_conformance.rules.violations.shared import (
+    Flag,
+    GradientForm,
+    NoGradient,
+    OwnMemory,
+    ResultShape,
+    SharedMemory,
+)
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -106,14 +113,15 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
     if violation.subject is not None:
         what = _subject_code(case, violation.subject, dialect)
         if what is not None:
-            shown += [*_observed(what, violation, dialect), *_memories(case, what, dialect)]
+            is_gradient = what == dialect.gradient.format(leaf=case.names.get(violation.subject, ""))
+            shown += [*_observed(what, violation, dialect, is_gradient), *_memories(case, what, dialect)]
         shown.append(_expected(violation))
     elif isinstance(violation.observed, RaisedError):
         shown = [f'print("allowed on line {violation.at + 1}:", {_all_allowed(violation)!r})', line]
     return shown
 
 
-def _observed(what: str, violation: Violation, dialect: Dialect) -> list[str]:
+def _observed(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> list[str]:
     """Returns lines that print a wrong value: its shape or its flag, if only that is wrong, or else its elements."""
     expected = [each.expected for each in violation.allowed]
     match violation.observed:
@@ -128,8 +136,10 @@ def _observed(what: str, violation: Violation, dialect: Dialect) -> list[str]:
             shown = what
         case Flag():
             return [f'print("observed:     ", {violation.observed_text()!r})']
+        case NoGradient():
+            shown = what
         case _:
-            shown = _readable(what, violation, dialect)
+            shown = _readable(what, violation, dialect, is_gradient)
     return [f'print("{what} is      ", {shown})']
 
 
@@ -150,10 +160,12 @@ def _hook_calls(case: Case, line: str) -> list[str]:
     ]
 
 
-def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
+def _readable(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> str:
     """Returns the expression that prints a value, with all digits if only the last digits are wrong."""
     got, want = violation.got, violation.want
     alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
+    if is_gradient and dialect.gradient_elements:
+        return dialect.gradient_elements.format(value=what)
     return dialect.in_full.format(value=what) if alike and dialect.in_full else dialect.elements.format(value=what)
 
 

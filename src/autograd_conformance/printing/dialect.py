@@ -107,6 +107,10 @@ class Dialect:
     """Template of the expression that is printed to show the elements of {value}, for frameworks whose values print
     without them.
     """
+    gradient_elements: str = ""
+    """Template of the expression that is printed to show the elements of the gradient {value}; empty if they are read
+    like those of a value.
+    """
     in_full: str = ""
     """Template of the expression that reads the elements of {value} with all digits, if printing the value leaves some
     out.

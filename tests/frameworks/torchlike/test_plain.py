@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.check import first_violation
+from autograd_conformance.failures.script import script
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
+from autograd_conformance.frameworks.torchlike.trials import refusal
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability as C
 from autograd_conformance.programs.formats.text import parse
+from tests.failures.cases import failing
 from tests.frameworks.torchlike import plain as plain_module
 
 PLAIN = "torch-like:tests.frameworks.torchlike.plain"
@@ -90,6 +93,29 @@ def test_its_printed_code_reads_arrays(plain: TorchLike):
     printed = code(parse("a = leaf [1, 2]; b = reshape a shape=(2, 1)", VOCABULARY), plain.dialect)
     assert printed[0].startswith("a = torch.Tensor(numpy.array([1.0, 2.0], ")
     assert printed[1] == "b = a.reshape(*(2, 1))"
+
+
+@pytest.mark.parametrize(("factor", "shown"), [(2.0, "[2.0, 2.0]"), (None, "None")])
+def test_the_script_of_a_wrong_gradient_prints_an_array_or_none(
+    factor: float | None, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def backward(self: plain_module.Tensor) -> None:
+        USUAL_BACKWARD(self)
+        leaf = self.operands[0]
+        leaf.grad = None if factor is None else factor * leaf.grad
+
+    adapter = TorchLike("tests.frameworks.torchlike.plain")
+    monkeypatch.setattr(plain_module.Tensor, "backward", backward)
+    text = script(failing(adapter, "a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; backward b"))
+    exec(compile(text, "script", "exec"), {})
+    assert f"a.grad is       {shown}" in capsys.readouterr().out
+
+
+def test_a_method_that_takes_no_list_of_roots_is_missing():
+    try:
+        [].requires_grad  # type: ignore[attr-defined]  # noqa: B018
+    except AttributeError as error:
+        assert refusal(error) == "AttributeError: 'list' object has no attribute 'requires_grad'"
 
 
 def test_elements_may_be_read_by_numpy(monkeypatch: pytest.MonkeyPatch):

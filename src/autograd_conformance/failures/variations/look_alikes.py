@@ -1,4 +1,4 @@
-"""Tells apart diagnoses that give the same numbers in the failing program: they give others in a variation of it."""
+"""Separates diagnoses that give the same numbers in the failing program: they give others in a variation of it."""
 
 from __future__ import annotations
 

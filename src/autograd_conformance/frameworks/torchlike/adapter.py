@@ -17,7 +17,7 @@ from autograd_conformance.frameworks.calls import Raised, attempt, reset
 from autograd_conformance.frameworks.torchlike.code import Code, methods
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
-from autograd_conformance.frameworks.torchlike.findings import Findings, needs_adapter, read
+from autograd_conformance.frameworks.torchlike.findings import ARRAYS, Findings, needs_adapter, read
 from autograd_conformance.frameworks.torchlike.interface import TENSOR, Tensor
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.leaves import (
@@ -179,6 +179,8 @@ class TorchLike(Reading):
         }
         self.always_given = {name: _otherwise(name, found.defaults) for name in self.optimizers}
         if self.dialect is not None:
+            if found.capabilities.get(Capability.ASSIGNS.name) == ARRAYS:
+                self.dialect = replace(self.dialect, gradient_elements="{value}.tolist()")
             given = {f"{name}.{key}": repr(value) for name, pairs in self.always_given.items() for key, value in pairs}
             self.dialect = replace(self.dialect, always_given=given)
         called = (

@@ -40,6 +40,9 @@ class Findings:
     """
 
 
+ARRAYS = "its gradients are arrays, not tensors"
+"""The reason why no program assigns a tensor in the place of a gradient."""
+
 TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name", "version"))
 """The names of the tables of reasons."""
 

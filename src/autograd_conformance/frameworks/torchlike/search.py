@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.probing.smallest import NEEDS, SMALLEST
-from autograd_conformance.frameworks.torchlike.findings import Findings
+from autograd_conformance.frameworks.torchlike.findings import ARRAYS, Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.trials import (
@@ -88,7 +88,7 @@ def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:
             lacking[capability] = why
             adapter.capabilities = frozenset(adapter.capabilities) - {capability}
     if has_arrays_as_gradients(adapter):
-        lacking[Capability.ASSIGNS] = "its gradients are arrays, not tensors"
+        lacking[Capability.ASSIGNS] = ARRAYS
         adapter.capabilities = frozenset(adapter.capabilities) - {Capability.ASSIGNS}
     return lacking
 

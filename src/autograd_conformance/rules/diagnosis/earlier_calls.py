@@ -1,4 +1,4 @@
-"""Faults in what earlier calls left behind, and the gradients that each of them would give: values that keep gradients,
+"""Faults in what earlier calls left, and the gradients that each of them would give: values that keep gradients,
 and nodes that are freed and pass nothing on.
 """
 
