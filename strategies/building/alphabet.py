@@ -216,7 +216,7 @@ class Alphabet:
         """
         found = tuple(name for name in names if name in self.ops)
         if not found:
-            absent = (f"{name} ({'breaks a rule' if name in self.excluded else 'missing'})" for name in names)
+            absent = (f"{name} ({'left out' if name in self.excluded else 'missing'})" for name in names)
             why = f"needs {' or '.join(absent)}"
             if self.retries:
                 raise UnsupportedShape(why)

@@ -76,6 +76,18 @@ def test_an_op_that_the_framework_has_not_for_a_dtype_is_not_called_fixed(tmp_pa
     assert (replayed.reason or "").startswith(f"{path}: line 2: torch lacks a kernel: RuntimeError: Unsupported dtype")
 
 
+def test_a_program_that_the_rules_do_not_specify_says_how_much_was_judged(tmp_path: Path):
+    path = tmp_path / "open.json"
+    for cotangent, reason in (
+        ("[nan, 1]", "judged: 3 of 4 lines; the rules do not specify what the others do"),
+        ("[1, 1]", None),
+    ):
+        text = f"a = leaf [1, 2]; b = exp a; backward b with {cotangent} retain=True; backward b with [1, 1]"
+        path.write_text(json.dumps(codec.to_json(parse(text, VOCABULARY))))
+        replayed = replay(path, InProcess(Torch()))
+        assert (replayed.verdict, replayed.reason) == ("fixed", reason)
+
+
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

@@ -60,7 +60,7 @@ class Replayed:
     """"fixed" if the program violates no rule now, "still failing" if it violates one, "cannot run" if it is malformed,
     needs something that the framework does not support, or cannot be judged."""
     reason: str | None = None
-    """Why the program cannot run, or the rule that it still violates."""
+    """Why the program cannot run, the rule that it still violates, or how much of it was judged, if not all was."""
     broken: RuleViolated | None = None
     """The violation, if the program still shows one."""
 
@@ -239,7 +239,9 @@ def _alone(
             return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))
     if any(RULES[rule].compares.has_no_reference for rule in judgement.exercised):
         return Replayed("fixed")
-    return _unjudged(program, observation, target) or Replayed("fixed")
+    unspecified = judgement.unspecified and judgement.judged < len(program)
+    judged = f"judged: {judgement.judged} of {len(program)} lines; the rules do not specify what the others do"
+    return _unjudged(program, observation, target) or Replayed("fixed", judged if unspecified else None)
 
 
 def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
