@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import NoReturn
+
 import numpy as np
 import pytest
 
@@ -109,6 +112,23 @@ def test_the_script_of_a_wrong_gradient_prints_an_array_or_none(
     text = script(failing(adapter, "a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; backward b"))
     exec(compile(text, "script", "exec"), {})
     assert f"a.grad is       {shown}" in capsys.readouterr().out
+
+
+class Incomparable(np.ndarray):
+    """An array that no other one may be compared with."""
+
+    def tolist(self) -> object:
+        return self
+
+    def __eq__(self, other: object) -> NoReturn:  # type: ignore[override]
+        raise ValueError("cannot broadcast (2,) to ()")
+
+
+def test_elements_that_cannot_be_compared_are_no_right_ones(monkeypatch: pytest.MonkeyPatch):
+    made = staticmethod(lambda data, requires_grad=False: SimpleNamespace(data=np.asarray(data).view(Incomparable)))
+    monkeypatch.setattr(plain_module, "Tensor", made)
+    with pytest.raises(ValueError, match=r"has no tensors as PyTorch has them .* it needs an adapter"):
+        TorchLike("tests.frameworks.torchlike.plain")
 
 
 def test_a_method_that_takes_no_list_of_roots_is_missing():
