@@ -120,6 +120,14 @@ def test_gradients_that_are_kept_are_told_from_contributions_that_count_twice(ca
         assert found.rule in possible_rules(case.violation)
 
 
+def test_they_are_told_apart_by_another_root_where_a_call_takes_no_cotangent():
+    for framework, kind in ((Keeps(), "kept"), (Twice(), "added twice")):
+        framework.capabilities = framework.capabilities - {Capability.COTANGENTS}
+        case = failing(framework, "a = leaf 3; b = exp a; backward b retain=True; backward b")
+        assert "added twice" in str(case.violation.diagnosis)
+        assert kind in str(with_confirmed_cause(case).violation.diagnosis)
+
+
 class Stops(Torch):
     """No gradient goes through sin."""
 

@@ -58,6 +58,16 @@ def found(*failures: Failure) -> tuple[Cause, ...]:
     return causes(replace(SOUND, failures=failures))
 
 
+def test_of_two_programs_the_one_that_fails_alone_leads_its_cause():
+    form = {"first": program("exp"), "second": program("exp", "exp")}
+    part = PartViolation(rule="gradients/graph", deviation=OTHER)
+    pair = failed("relations/sharing", SHARED, "exp", program=form, parts=(part,), replay="pair.json")
+    alone = failed("gradients/graph", OTHER, "exp", "tanh", pair="pair.json")
+    (cause,) = found(pair, alone)
+    assert cause.shown is alone and cause.others == (pair,)
+    assert len(found(pair, replace(alone, pair=None))) == 2
+
+
 def together(*failures: Failure) -> list[list[int]]:
     """Indices of the failures in each cause."""
     return sorted(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted, replaced
-from autograd_conformance.programs.language import Backward, BackwardCall, Leaf, Literal, Program, Ref, ZeroGrad
+from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Leaf, Literal, Program, Ref, ZeroGrad
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.violations.violation import Violation, diagnosed
@@ -25,6 +25,10 @@ OF_CALLS = frozenset(
     }
 )
 """Diagnoses of what a call adds to a leaf, or of what an earlier call left."""
+
+
+TIMES = "multiply_scalar"
+"""The op that gives a root another cotangent where a call takes none."""
 
 
 def told_apart(case: Case) -> Violation:
@@ -66,14 +70,19 @@ def _with_unequal_leaves(_: Case, program: Program) -> Program:
 
 
 def _with_other_cotangents(case: Case, program: Program) -> Program | None:
-    """Returns the program in which the last call has other cotangents; None if the framework takes none. With the
-    cotangent of an earlier call, a contribution that is added twice looks like gradients that non-leaf values kept, or
-    like those of another graph.
+    """Returns the program in which the last call has other cotangents, or begins at three times its only root if the
+    framework takes none; None if that is not possible, either. With the cotangent of an earlier call, a contribution
+    that is added twice looks like gradients that non-leaf values kept, or like those of another graph.
     """
     at = len(program) - 1
     call = program[at]
-    if Capability.COTANGENTS not in case.target.capabilities or not isinstance(call, Backward):
+    if not isinstance(call, Backward):
         return None
+    if Capability.COTANGENTS not in case.target.capabilities:
+        if TIMES not in case.target.ops or len(call.roots) > 1:
+            return None
+        longer = inserted(program, at, Apply(TIMES, call.roots, (("scalar", 3.0),)))
+        return replaced(longer, at + 1, replace(call, roots=(Ref(at),)))
     given = zip(call.roots, call.cotangents, strict=True)
     return replaced(program, at, replace(call, cotangents=tuple(tripled(case, *each) for each in given)))
 
@@ -86,7 +95,8 @@ def _with_cleared_leaves(case: Case, program: Program) -> Program | None:
     if Capability.ZERO_TO_NONE not in case.target.capabilities:
         return None
     leaves = tuple(Ref(k) for k, step in enumerate(program) if isinstance(step, Leaf) and step.requires_grad)
-    return inserted(_with_other_cotangents(case, program) or program, len(program) - 1, ZeroGrad(leaves))
+    other = _with_other_cotangents(case, program) or program
+    return inserted(other, len(other) - 1, ZeroGrad(leaves))
 
 
 def _with_retained_graphs(case: Case, program: Program) -> Program | None:
