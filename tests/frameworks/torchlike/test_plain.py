@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import NoReturn
 
 import numpy as np
@@ -152,3 +153,19 @@ def test_a_flag_that_is_not_claimed_is_not_read():
     assert adapter.requires_grad(adapter.leaf(np.array(2.0), False)) is False
     adapter.capabilities -= {C.REQUIRES_GRAD}
     assert adapter.requires_grad(adapter.leaf(np.array(2.0), False)) is None
+
+
+def test_functions_are_found_in_submodules_where_there_is_no_functional(monkeypatch: pytest.MonkeyPatch):
+    package, functional = ModuleType("parted"), ModuleType("parted.functional")
+    package.Tensor = plain_module.Tensor  # type: ignore[attr-defined]
+    functional.square = lambda x: x * x  # type: ignore[attr-defined]
+    package.functional = functional  # type: ignore[attr-defined]
+    package.__path__ = []
+    for module in (package, functional):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    adapter = TorchLike("parted")
+    assert adapter.dialect is not None and "import parted.functional\nimport parted as torch" in adapter.dialect.prelude
+    assert adapter.dialect.ops["square"] == "torch.functional.square({0})"
+    program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
+    target = InProcess(adapter)
+    assert "square" in target.ops and first_violation(program, target.observe(program), target) is None

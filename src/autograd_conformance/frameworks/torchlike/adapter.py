@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, ClassVar, NoReturn
 
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
-from autograd_conformance.frameworks.torchlike.code import Code, methods
+from autograd_conformance.frameworks.torchlike.code import Code, other_places
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import ARRAYS, Findings, needs_adapter, read
@@ -83,11 +83,12 @@ class TorchLike(Reading):
         self.torch = importlib.import_module(name)
         functional = attempt(importlib.import_module, f"{name}.nn.functional")
         self.code = Code(self.torch, functional if isinstance(functional, ModuleType) else None)
+        parts = {} if self.code.functional else _parts(name)
         for part in ("nn", "nn.utils", "optim", "autograd", "linalg", "special", "func"):
             attempt(importlib.import_module, f"{name}.{part}")  # some frameworks import them only when asked
         self.device, self.packages, self.name = device, (name.partition(".")[0],), own_name(name)
         self.version = version(self.torch, name)
-        prelude = f"import {name} as torch"
+        prelude = "\n".join([*(f"import {name}.{part}" for part in parts), f"import {name} as torch"])
         self.dialect = dialect(
             prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
         )
@@ -111,7 +112,7 @@ class TorchLike(Reading):
             self.dialect = replace(self.dialect, elements=self.reader.code)
         if not hasattr(tensor, "tolist"):
             self.dialect = replace(self.dialect, in_full=f"{self.reader.code}.tolist()")
-        self._call_otherwise(methods(self.torch, self.code.functional, tensor))
+        self._call_otherwise(other_places(self.torch, self.code.functional, tensor, parts))
         find_cotangents(self)
         if self.takes_arrays:
             array = "numpy.array({data}, dtype='{dtype}')"
@@ -223,6 +224,16 @@ def _with_dtypes_of_arrays(dialect: Dialect, maker: str) -> Dialect:
     return replace(
         dialect, prelude=prelude, tensor=f"{before}array({{data}}{after}", empty=f"{before}zeros({{shape}}{after}"
     )
+
+
+PARTS = ("functional", "ops")
+"""The submodules in which functions are looked for if a framework has no `nn.functional`."""
+
+
+def _parts(name: str) -> dict[str, ModuleType]:
+    """Returns the submodules of a module that may have its functions, by their names."""
+    found = {part: attempt(importlib.import_module, f"{name}.{part}") for part in PARTS}
+    return {part: each for part, each in found.items() if isinstance(each, ModuleType)}
 
 
 def _limit(op: str, found: Findings) -> Limit:

@@ -64,17 +64,22 @@ class Code:
         return made["write"]
 
 
-def methods(module: ModuleType, functional: ModuleType | None, tensor: object) -> dict[str, str]:
-    """Returns templates that call a method of the first operand, for the ops whose function the modules lack, as far
-    as tensors have a method of this name.
+def other_places(
+    module: ModuleType, functional: ModuleType | None, tensor: object, parts: Mapping[str, ModuleType] = EMPTY
+) -> dict[str, str]:
+    """Returns templates for the ops whose function the modules lack: a method of the first operand, or a function of
+    one of the `parts`, submodules of the first module by their names, as far as these have something of that name.
     """
     found: dict[str, str] = {}
     for op in APPLIED:
         call = FUNCTION.fullmatch(template) if isinstance(template := row_of(op).template, str) else None
         if call is None or hasattr(module if call["module"] == "torch" else functional, call["name"]):
             continue
+        part = next((part for part, there in parts.items() if hasattr(there, call["name"])), None)
         if hasattr(tensor, call["name"]):
             found[op] = f"{{0}}.{call['name']}({call['rest'] or ''})"
+        elif part is not None:
+            found[op] = call.string.replace(f"{call['module']}.", f"torch.{part}.", 1)
     return found
 
 
