@@ -132,11 +132,11 @@ def test_elements_that_cannot_be_compared_are_no_right_ones(monkeypatch: pytest.
         TorchLike("tests.frameworks.torchlike.plain")
 
 
-def test_a_method_that_takes_no_list_of_roots_is_missing():
-    try:
-        [].requires_grad  # type: ignore[attr-defined]  # noqa: B018
-    except AttributeError as error:
-        assert refusal(error) == "AttributeError: 'list' object has no attribute 'requires_grad'"
+def test_a_method_that_takes_a_list_of_roots_for_a_tensor_is_missing():
+    for given, is_missing in (([plain_module.Tensor(np.array(1.0))], True), ([1.0], False), ([], False)):
+        with pytest.raises(AttributeError) as caught:
+            given.requires_grad  # type: ignore[attr-defined]  # noqa: B018
+        assert (refusal(caught.value) is not None) == is_missing
 
 
 def test_elements_may_be_read_by_numpy(monkeypatch: pytest.MonkeyPatch):

@@ -85,14 +85,18 @@ def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
     match error:
         case NotImplementedError() | ImportError():
             says = True
+        case AttributeError(obj=list() | tuple() as given) if given and all(
+            "Tensor" in type(x).__name__ for x in given
+        ):
+            says = True  # a program gave several roots, and the framework takes them for a tensor
         case TypeError() | AttributeError() if _below_backward(error):
             says = False  # the framework's own derivative made the call, so the fault is in its code
         case AttributeError(obj=obj):
             # a name that the framework's own code does not find on another object is a fault of that code; but a dict
-            # is a parameter group and a list several roots that a program gave, which a framework without groups or
-            # several roots takes for a tensor, and an array may be what the framework has as a gradient
+            # is a parameter group that a program gave, which an optimizer without groups takes for a tensor, and an
+            # array may be what the framework has as a gradient
             says = (
-                isinstance(obj, ModuleType | type | dict | list | tuple | np.ndarray | np.generic)
+                isinstance(obj, ModuleType | type | dict | np.ndarray | np.generic)
                 or OF_A_MODULE.match(str(error)) is not None
                 or _innermost(error).startswith("<")
                 or "Tensor" in type(obj).__name__
