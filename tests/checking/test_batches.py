@@ -23,6 +23,7 @@ from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
@@ -35,7 +36,7 @@ from autograd_conformance.plugin.demands import CORPUS, _demand
 from autograd_conformance.plugin.stash import SESSION, WAITING
 from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Grad, Program, Ref
+from autograd_conformance.programs.language import Attrs, Grad, Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building import alphabet
@@ -225,6 +226,22 @@ def test_the_fault_of_an_op_is_found_with_few_programs(op: str, programs: int, w
     found = fault_of(op, InProcess(WrongTanh(), ran.append), ("float64",))
     assert len(ran) == programs
     assert (found is not None) is wrong and (found is None or len(found.program["instructions"]) == 3)
+
+
+class Forgets(Torch):
+    """The sigmoid copies its operand, and passes no gradient on."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        if op != "sigmoid":
+            return super().apply(op, operands, attrs)
+        return super().apply(op, [each.detach().requires_grad_(each.requires_grad) for each in operands], attrs)
+
+
+def test_an_op_that_passes_no_gradient_on_is_at_fault_though_no_rule_names_it():
+    target = InProcess(Forgets())
+    found = fault_of("sigmoid", target, ("float64",))
+    assert found is not None and (found.rule, found.observed) == ("accumulation/first", "the leaf holds no gradient")
+    assert fault_of("tanh", target, ("float64",)) is None
 
 
 def test_an_op_without_a_kernel_is_missing_though_tried_with_others():

@@ -29,11 +29,12 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted
 from autograd_conformance.programs.formats.codec import to_json
 from autograd_conformance.programs.formats.text import names
-from autograd_conformance.programs.language import Attrs, Backward, DefaultDtype, Literal, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Attrs, Backward, DefaultDtype, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.prose import shown_distinct
 from autograd_conformance.rules.violations.observed import RaisedError
+from autograd_conformance.rules.violations.shared import NoGradient
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import OTHER_DEFAULT, Draft
@@ -286,11 +287,19 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
     for program in to_run_alone(programs(op, dtypes), target):
         observation = target.observe(program)
         violation = first_violation(program, observation, target, is_advisory)
-        if violation is not None and violation.op == op:
+        if violation is not None and (violation.op == op or _loses_gradient(program, violation)):
             return as_fault(program, violation), absent
         if is_inconclusive(*observation):
             absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
     return None, absent
+
+
+def _loses_gradient(program: Program, violation: Violation) -> bool:
+    """Whether the only op of a program passes no gradient on: a leaf has none after the call. No op is named by that,
+    since a call may forget the leaf as well; whoever draws the op finds it in programs of all rules.
+    """
+    used = [step for step in program if isinstance(step, Apply)]
+    return isinstance(violation.observed, NoGradient) and len(used) == 1
 
 
 def as_fault(program: Program, violation: Violation) -> Fault:
