@@ -7,6 +7,7 @@ gradient" does not. The first match is reported; the simplest faults are tried f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 
 from autograd_conformance.programs import slugs
@@ -16,7 +17,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.earlier_calls import freed_nodes, kept_gradients
-from autograd_conformance.rules.diagnosis.fault import Fault
+from autograd_conformance.rules.diagnosis.fault import Contributions
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults, repeated_elements
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 from autograd_conformance.rules.diagnosis.state_faults import state_faults
@@ -73,12 +74,15 @@ def _same(got: Array, want: Array) -> bool:
     return bool((np.abs(got - want) <= near * scale).all())
 
 
+def _total(reference: Reference, before: Totals, expected: Totals, contributions: Contributions) -> Totals:
+    """Returns what each value would hold after a call with these contributions."""
+    return {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
+
+
 def _explanations(
     reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, expected: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
-    def total(contributions: Mapping[Ref, Array]) -> Totals:
-        return {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
-
+    total = partial(_total, reference, before, expected)
     for diagnosis, contributions in freed_nodes(reference, call):
         yield diagnosis, total(contributions)
     if old.get(leaf) is not None:
@@ -111,15 +115,13 @@ def _held(
     """Yields faults that pass on or add again what an earlier call left. Other faults are likelier where that is the
     call's contribution, too.
     """
-
-    def total(faults: Iterator[Fault]) -> Iterator[tuple[Diagnosis, Totals]]:
-        for diagnosis, contributions in faults:
-            yield diagnosis, {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
-
-    yield from total(kept_gradients(reference, call, True))
+    total = partial(_total, reference, before, expected)
+    for diagnosis, contributions in kept_gradients(reference, call, True):
+        yield diagnosis, total(contributions)
     if old.get(leaf) is not None:
         yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
-    yield from total(kept_gradients(reference, call, True, outside=True))
+    for diagnosis, contributions in kept_gradients(reference, call, True, outside=True):
+        yield diagnosis, total(contributions)
 
 
 def _of_op(
@@ -128,8 +130,7 @@ def _of_op(
     """Yields faults that single ops have: repeated elements, and a gradient that is turned."""
     rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
     for kind, contributions in repeated_elements(reference, call):
-        edges = {r: reference.tape.edge(r) for r in expected}
-        yield Diagnosis(kind, rule_of_call=rule), {r: before[r] + contributions.get(e, 0.0) for r, e in edges.items()}
+        yield Diagnosis(kind, rule_of_call=rule), _total(reference, before, expected, contributions)
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
     yield Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule), {r: before[r] + turned[r] for r in expected}
 

@@ -10,11 +10,10 @@ from itertools import takewhile
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad
-from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, exact_vjp, pull
+from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, pull
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.fault import Contributions, Fault
+from autograd_conformance.rules.diagnosis.graph_faults import nothing_through
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 
 
@@ -47,11 +46,7 @@ def freed_nodes(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     used = [entry for entry in reference.tape.entries if _saves(entry) and not freed.isdisjoint(entry.outs)]
     if not used:
         return
-
-    def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        return exact_vjp(step, operands, [np.zeros_like(c) if step in used else c for c in cotangents])
-
-    hooked = reference.hooks.functions()
+    vjp, hooked = nothing_through({out for entry in used for out in entry.outs}), reference.hooks.functions()
     made = pull(reference.tape.entries, reference.values, reference.tape.roots(call), vjp, hooked=hooked)
     yield Fault.of(DiagnosisKind.FREED_PASSES_NOTHING, made)
 

@@ -99,10 +99,12 @@ def _constant_gradients(reference: Reference, traverse: Callable[..., Contributi
             made.setdefault(entry.at, []).extend(entry.outs)
     for at, outs in made.items():
         for constant in (outs, *([out] for out in outs if len(outs) > 1)):
-            yield Fault.of(DiagnosisKind.CONSTANT_GRADIENT, traverse(vjp=_nothing_through(constant)), at + 1)
+            yield Fault.of(DiagnosisKind.CONSTANT_GRADIENT, traverse(vjp=nothing_through(constant)), at + 1)
 
 
-def _nothing_through(constant: Collection[GradientEdge]) -> VjpRule:
+def nothing_through(constant: Collection[GradientEdge]) -> VjpRule:
+    """Returns a rule of derivatives by which no gradient passes through some edges."""
+
     def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         left = [np.zeros_like(c) if out in constant else c for out, c in zip(step.outs, cotangents, strict=True)]
         return exact_vjp(step, operands, left)
