@@ -87,6 +87,9 @@ class Bound:
     if this bound makes its own.
     """
 
+    along_curves: Array | None = None
+    """The result of `curved` for the shape of the number, once it is computed: a violation needs it twice."""
+
     def allows(self, distance: Array, beside: Array | float = 0.0) -> bool:
         """Whether rounding explains a distance from the exact number; `beside` is added to the bound.
 
@@ -111,15 +114,21 @@ class Bound:
         """Returns the largest error of each element, not only to first order: also that of perturbations as large as
         the roundings. Perturbed operands outside of an op's domain count for nothing.
         """
+        if self.along_curves is None:
+            self.along_curves = self._along_curves()
+        return _of_shape(self.along_curves, shape)
+
+    def _along_curves(self) -> Array:
+        """Returns the largest error of each element for `curved`."""
         largest = self._largest(SAMPLES)
-        if self.measure is not None:
-            dtypes, narrow = dtypes_of(self.reference, self.narrow), DTYPES[self.narrow]
-            with np.errstate(all="ignore"):
-                runs = [PerturbedRun(self.reference, k, dtypes, self.narrow, narrow.epsilon) for k in range(SAMPLES)]
-                squares = [(self.measure(run) - self.exact) ** 2 for run in runs]
-            spread = np.sqrt(np.nan_to_num(squares, nan=0.0, posinf=0.0).mean(axis=0) * self.roundings)
-            largest = np.maximum(largest, self._factor * spread)
-        return _of_shape(largest, shape)
+        if self.measure is None:
+            return largest
+        dtypes, narrow = dtypes_of(self.reference, self.narrow), DTYPES[self.narrow]
+        with np.errstate(all="ignore"):
+            runs = [PerturbedRun(self.reference, k, dtypes, self.narrow, narrow.epsilon) for k in range(SAMPLES)]
+            squares = [(self.measure(run) - self.exact) ** 2 for run in runs]
+        spread = np.sqrt(np.nan_to_num(squares, nan=0.0, posinf=0.0).mean(axis=0) * self.roundings)
+        return np.maximum(largest, self._factor * spread)
 
     @property
     def _factor(self) -> float:
@@ -138,9 +147,8 @@ class Bound:
         spread = np.sqrt(self.squares / self.runs) / STEP[self.narrow] * np.sqrt(self.roundings)
         name = dtypes.get(self.edge, self.narrow)
         narrow, own = DTYPES[self.narrow], DTYPES[name]
-        factor = self._factor * (
-            2 if "float64" in (self.narrow, name) else 1
-        )  # the reference itself computes in float64
+        double = "float64" in (self.narrow, name)  # the reference itself computes in float64
+        factor = 2 * self._factor if double else self._factor
         return factor * (narrow.epsilon * spread + own.epsilon * np.abs(self.exact)) + narrow.tiny
 
     def _run(self, dtypes: Dtypes) -> PerturbedRun:
