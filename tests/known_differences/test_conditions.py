@@ -51,6 +51,9 @@ DETACHED = "a = leaf [1, 2] const; b = leaf [3, 4]; c = detach a"
 HELD = "a = leaf [1, 2]; {}; assign a b; c = held a; write c sin_; d = tanh a"
 OPERANDS = "a = leaf [[1, 2], [3, 4]] const; b = leaf [[1, 2], [3, 4]]; c = leaf [[1, 2], [3, 4]]"
 OVERLAPS = "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True"
+VIEW_LEAF = "a = leaf [1, 2] const; b = expand_dims a dim=0; requires b True"
+VIEW_OF_LEAF = f"{VIEW_LEAF}; c = expand_dims b dim=0"
+VIEW_OF_RESULT = "a = leaf [1, 2]; b = expand_dims a dim=0; requires b True; c = expand_dims b dim=0"
 IN = "a = leaf [0]; b = sigmoid a; write b exp_; c = multiply b b; d = sin a; backward {} with [1]"
 GIVEN = "a = leaf [1, 2, 3]; b = square a; c = unfold b dimension=0 size=2 step=1; d = sin c; {}; backward d with {}"
 OUT = "a = leaf [[1, 2], [3, 4]]; {}; hook b observe; hook c observe"
@@ -269,6 +272,16 @@ ROWS: dict[str, list[Row]] = {
         row(True, f"{OVERLAPS}; write a sin_; d = expand_dims c dim=0; e = sin c", False),
         row(True, f"{OVERLAPS}; d = expand_dims b dim=0; write a sin_; e = sin c", False),  # not detached
         row(True, f"{OVERLAPS}; d = sin c; write a sin_; e = sin c", False),
+    ],
+    "writes_view_leaf": [
+        row(True, f"{VIEW_OF_LEAF}; no_grad: write b sin_; e = sin c", True),
+        row(True, f"{VIEW_OF_LEAF}; d = detach b; write d sin_; e = sin c", True),
+        row(True, f"{VIEW_OF_LEAF}; d = detach b; requires d True; step d sgd lr=1.0; e = sin c", True),
+        row(True, f"{VIEW_OF_LEAF}; d = expand_dims c dim=0; no_grad: write d sin_; e = sin d", True),
+        row(True, f"{VIEW_LEAF}; no_grad: write b sin_; c = expand_dims b dim=0; e = sin c", False),  # made later
+        row(True, f"{VIEW_LEAF}; c = sin b; no_grad: write b sin_; e = sin b", False),  # no view of the leaf
+        row(True, f"{VIEW_LEAF}; c = expand_dims a dim=0; no_grad: write b sin_; e = sin b", False),
+        row(True, f"{VIEW_OF_RESULT}; no_grad: write b sin_; e = sin c", False),
     ],
     "region_returns_op": [
         row(True, GIVEN.format("hook c observe", "[[1, 2], [4, 8]]"), True, of="unfold", regions=region(1, 2, 3)),

@@ -149,6 +149,7 @@ def test_a_gradient_in_the_wrong_place_or_form_is_named(text: str, of: str, tamp
 # -- other outcomes ----------------------------------------------------------------------------------------------------
 
 GONE = "a = leaf 3; b = exp a; backward b; backward b"
+VIEW_LEAF = "a = leaf [1, 2] const; b = expand_dims a dim=0; requires b True"
 LINEAR = "a = leaf 3; b = negative a; backward b; backward b"
 
 OUTCOMES = [
@@ -189,6 +190,9 @@ OUTCOMES = [
     ("a = leaf [1, 2]; b = exp a; backward b with [1]", does(Returned()), "errors/cotangent-shape", "returned"),
     ("a = leaf [1, 2]; b = exp a; backward b with [1]", does(FREED), "errors/cotangent-shape", "raised: graph freed"),
     ("a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]", does(FREED), "errors/refusal-keeps-graph", ""),
+    ("a = leaf [1, 2]; b = expand_dims a dim=0; write b sin_", does(Returned()), "writes/leaf-raises", "returned"),
+    (f"{VIEW_LEAF}; write b sin_", does(Returned()), "writes/leaf-raises", "returned"),
+    (f"{VIEW_LEAF}; c = expand_dims b dim=0; write c sin_", does(Returned()), "writes/leaf-raises", "returned"),
     (
         "a = leaf 3; b = exp a",
         does(BUG),

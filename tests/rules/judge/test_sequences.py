@@ -68,6 +68,8 @@ JUDGED = {
     "a hook does not make an input one that is used": "a = leaf [[1, 2], [3, 4]]; b = leaf [[1, 2], [3, 4]]; "
     "c = matmul a b; d = leaf [2, 0] const; e = matmul c d; f = grad e wrt a with [3, -4] create=True; "
     "g = hook c replace -1.0; m, n = grad f wrt b, c with [[1, 2], [3, 4]] unused=False",
+    "a view of a leaf that is a view is not written": "a = leaf [1, 2] const; b = expand_dims a dim=0; "
+    "requires b True; c = expand_dims b dim=0; d = expand_dims c dim=0; write d sin_; no_grad: write d sin_",
     "a derivative that does not depend on the input does not go through a retained one": f"{LEAF}; d = leaf [4]; "
     "b = multiply a d; g = grad b wrt d with [1, 1, 1] create=True; retain g; k = sin g; "
     "l = grad k wrt d with [1] unused=True",

@@ -1,10 +1,12 @@
-"""Conditions about in-place writes: into computed values, shared memory, operands of an op, and leaves that overlap
-themselves in memory.
+"""Conditions about in-place writes: into computed values, shared memory, operands of an op, and leaves that were made
+of views.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
 
 from autograd_conformance.known_differences.condition import ProgramFlag
 from autograd_conformance.ops.catalogue import row_of
@@ -14,13 +16,16 @@ from autograd_conformance.programs.language import (
     AssignGrad,
     Detach,
     InPlace,
+    Instruction,
     Leaf,
     Program,
     ReadGrad,
     Ref,
+    SetRequiresGrad,
     Step,
 )
 from autograd_conformance.programs.regions import regions
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -66,30 +71,58 @@ class OperandWritten(ProgramFlag):
         for step in program.instructions[: violation.at]:
             if isinstance(step, Apply) and step.op == op:
                 read.update(owner(program, ref) for ref in step.args)
-            targets = step.leaves if isinstance(step, Step) else (step.target,) if isinstance(step, InPlace) else ()
-            if not read.isdisjoint(owner(program, target) for target in targets):
+            if not read.isdisjoint(_written(program, step)):
                 return True
         return False
 
 
-class WritesOverlappingLeaf(ProgramFlag):
+class _WritesViewedLeaf(ProgramFlag):
+    """The base class of conditions on a write into the memory of a leaf of one kind, after a view of it was taken."""
+
+    covers_gradients = True
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        viewed: set[int] = set()
+        for at, step in enumerate(program.instructions[: violation.at]):
+            if isinstance(step, Apply) and step.op in VIEWS and step.args and self.is_such(program, step.args[0], at):
+                viewed.add(owner(program, step.args[0]))
+            elif not viewed.isdisjoint(_written(program, step)):
+                return True
+        return False
+
+    @staticmethod
+    @abstractmethod
+    def is_such(program: Program, ref: Ref, at: int) -> bool:
+        """Whether a value is, or is a view of, a leaf of that kind at instruction `at`."""
+
+
+class WritesOverlappingLeaf(_WritesViewedLeaf):
     """Before the failing instruction, a write changes a leaf that overlaps itself in memory, after a view of this leaf
     was taken. Such a leaf is a detached result of a broadcast or of sliding windows.
     """
 
-    key, old_key, covers_gradients = "writes_overlapping_leaf", "overlapped", True
+    key, old_key = "writes_overlapping_leaf", "overlapped"
 
-    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
-        viewed: set[int] = set()
-        for step in program.instructions[: violation.at]:
-            match step:
-                case Apply(made, args) if made in VIEWS and args and _overlaps(program, args[0]):
-                    viewed.add(owner(program, args[0]))
-                case InPlace() if owner(program, step.target) in viewed:
-                    return True
-                case _:
-                    pass
-        return False
+    @staticmethod
+    def is_such(program: Program, ref: Ref, at: int) -> bool:
+        return _overlaps(program, ref)
+
+
+class WritesViewLeaf(_WritesViewedLeaf):
+    """Before the failing instruction, a write or an optimizer step changes the memory of a leaf that is a view of a
+    value without gradient, after a view of this leaf was taken.
+    """
+
+    key = "writes_view_leaf"
+
+    @staticmethod
+    def is_such(program: Program, ref: Ref, at: int) -> bool:
+        leaves = {step.target for step in program.instructions[:at] if isinstance(step, SetRequiresGrad) and step.on}
+        found = False
+        while isinstance(step := program[ref.at], Apply) and step.op in VIEWS and step.args:
+            found = found or ref in leaves
+            ref = step.args[0]
+        return found and not Reference(program).requires_grad[ref]
 
 
 def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
@@ -101,6 +134,17 @@ def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
             return (detached and row_of(op).overlaps) or _overlaps(program, args[0], detached)
         case _:
             return False
+
+
+def _written(program: Program, step: Instruction) -> Iterator[int]:
+    """Yields the numbers of the instructions that allocated the memory into which an instruction writes."""
+    match step:
+        case InPlace(target=target):
+            yield owner(program, target)
+        case Step(leaves=leaves):
+            yield from (owner(program, leaf) for leaf in leaves)
+        case _:
+            pass
 
 
 def owner(program: Program, ref: Ref) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import assert_never
 
@@ -173,8 +174,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
         unspecified = True
     if recorded and any(r in tape.unrecorded and reference.views.may_be_view(r) for r in family):
         raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED  # an op's result may be a view of a hidden tensor
-    written = (storages.base(target), target)
-    if recorded and any(reference.requires_grad[r] and reference.tape.is_leaf(r) for r in written):
+    if recorded and any(reference.requires_grad[r] and reference.tape.is_leaf(r) for r in _written(tape, target)):
         raises[Kind.LEAF_WRITTEN] = slugs.WRITES_LEAF_RAISES
         return Expectation(None, raises, (slugs.WRITES_LEAF_RAISES, slugs.WRITES_REFUSED_KEEPS_VALUES))
     exercises = [slugs.WRITES_VALUE, slugs.WRITES_NOTHING_ELSE]
@@ -185,6 +185,19 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     elif not is_recorded(modes) and reference.requires_grad[target]:
         exercises.append(slugs.MODES_UNRECORDED_WRITE)
     return Expectation(LEGAL, raises, tuple(exercises), unspecified=unspecified)
+
+
+def _written(tape: TapeState, target: Ref) -> Iterator[Ref]:
+    """Yields the values that must not be leaves where a recorded write to a target returns: the target, its base, and
+    what it is a view of, if it requires grad as a part of that.
+    """
+    storages = tape.reference.storages
+    yield target
+    yield storages.base(target)
+    if tape.reference.requires_grad[target] and tape.reference.tape.is_leaf(storages.base(target)):
+        while target in storages.bases:
+            target = storages.derived[target].source
+            yield target
 
 
 def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, Slug]:
