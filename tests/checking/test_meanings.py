@@ -9,6 +9,7 @@ from autograd_conformance.checking.meanings import (
     EMPTY,
     INDEX,
     NUMBER,
+    REDUCED,
     SINGLE,
     UNBATCHED,
     UNCHANGED,
@@ -108,3 +109,22 @@ def test_forms_of_one_function() -> None:
     )
     assert (unbatched_rank("max_pool2d"), unbatched_rank("nll_loss"), unbatched_rank("softmax")) == (3, 1, None)
     assert (unbatched_rank("pixel_shuffle"), unbatched_rank("multi_margin_loss")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "message", "meaning"),
+    [
+        ("sum a dim=(1,) keepdim=False", "operands could not be broadcast together", REDUCED),
+        ("mean a dim=(0,) keepdim=False", "The size of tensor a (2) must match", REDUCED),
+        ("prod_dim a dim=1 keepdim=False", "shapes (3,) and (3,2) not aligned", REDUCED),
+        ("sum a dim=(1,) keepdim=False", "list index out of range", None),
+        ("sum a dim=(1,) keepdim=True", "operands could not be broadcast together", None),
+        ("sum a dim=(0, 1) keepdim=False", "operands could not be broadcast together", None),
+        ("sin a", "operands could not be broadcast together", None),
+    ],
+)
+def test_a_reduced_dimension_that_is_not_restored(reduction: str, message: str, meaning: str | None) -> None:
+    program = parse(f"a = leaf [[1, 2], [3, 4], [5, 6]]; b = {reduction}; backward b", VOCABULARY)
+    op = reduction.split()[0]
+    assert error_meaning(program, 2, op, message) == meaning
+    assert error_meaning(program, 1, op, message) is None

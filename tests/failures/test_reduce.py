@@ -16,6 +16,7 @@ from autograd_conformance.checking.check import first_violation, related_as
 from autograd_conformance.failures import reduce
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -25,10 +26,12 @@ from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import without_leaf
 from autograd_conformance.programs.formats.text import parse, render
-from autograd_conformance.programs.language import Leaf, Ref
+from autograd_conformance.programs.language import Attrs, Leaf, Ref
 from autograd_conformance.rules.relations.relation import Related
 from evaluation.mutants.graphs import EqualLeavesMerged
 from evaluation.mutants.relations import WeakensLater
+from examples import tiny
+from examples.tiny_adapter import Tiny
 
 
 class Forgets(Torch):
@@ -47,16 +50,37 @@ class Forgets(Torch):
         super().backward(roots, cotangents, keep, **more)
 
 
+class FlatSum(Tiny):
+    """The derivative of a sum multiplies the cotangent by the operand without the dimensions that the sum dropped."""
+
+    def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
+        made = super().apply(op, operands, attrs)
+        (source, *_) = operands
+        if op == "sum":
+            made[0].pull = lambda cotangent: (tiny.multiply(tiny.Tensor(cotangent), source).data,)
+        return made
+
+
 FRAMEWORK = Forgets()
 CORE = "a = leaf [1.5, 2]\nbackward a with [2.5, 3]\nbackward a with [3.5, 4]"
 
 
-def broken(text: str) -> Case:
+def broken(text: str, framework: Adapter = FRAMEWORK) -> Case:
     program = parse(text, VOCABULARY)
-    observation = run(program, FRAMEWORK)
-    violation = first_violation(program, observation, InProcess(FRAMEWORK))
+    observation = run(program, framework)
+    violation = first_violation(program, observation, InProcess(framework))
     assert violation is not None
-    return Case(program, observation, violation, InProcess(FRAMEWORK))
+    return Case(program, observation, violation, InProcess(framework))
+
+
+def test_an_op_without_which_there_is_no_error_is_left_alone():
+    case = broken(
+        "a = leaf [[1, 2], [3, 4], [5, 6]]; b = exp a; c = sum b dim=(1,) keepdim=False; backward c with [1, 1, 1]",
+        FlatSum(),
+    )
+    found = reduced(case)
+    assert (case.violation.op, found.violation.op) == (None, "sum")
+    assert "exp" not in render(found.program)
 
 
 LONG = """a = leaf [1, 2]

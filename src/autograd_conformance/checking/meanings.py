@@ -18,6 +18,7 @@ EMPTY = "an operand without elements"
 UNBATCHED = "an operand without a batch"
 NUMBER = "a number of Python in place of a tensor"
 INDEX = "indices that are no integers"
+REDUCED = "a reduced dimension that the derivative does not restore"
 UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
 
@@ -37,6 +38,9 @@ _INDEX = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Messages about indices; not Python's, which are about a list or a tuple of the framework's own code."""
+
+_SHAPE = re.compile(r"\bbroadcast|\bshapes?\b|\balign|\bsizes?\b|\bdim", re.IGNORECASE)
+"""Messages that say that shapes do not fit."""
 
 FEWER_ROUNDINGS = 2.0**29
 """A rounding in float64 is this much smaller than one in float32."""
@@ -61,7 +65,23 @@ def error_meaning(program: Program, at: int, op: str | None, message: str) -> st
     rank = unbatched_rank(op)
     if rank is not None and shapes and len(shapes[0]) == rank and _RANK.search(message):
         return UNBATCHED
+    if isinstance(program[at], (Backward, Grad)) and _SHAPE.search(message) and _drops_dimension(program, op):
+        return REDUCED
     return None
+
+
+def _drops_dimension(program: Program, op: str) -> bool:
+    """Whether an op reduces some, but not all, dimensions of a leaf, and drops these dimensions."""
+    for step in program:
+        if isinstance(step, Apply) and step.op == op and isinstance(leaf := program[step.args[0].at], Leaf):
+            match dict(step.attrs):
+                case {"keepdim": False, "dim": int()}:
+                    return len(leaf.value.shape) > 1
+                case {"keepdim": False, "dim": tuple(dims)}:
+                    return 0 < len(dims) < len(leaf.value.shape)
+                case _:
+                    pass
+    return False
 
 
 def ending_meaning(program: Program, op: str | None) -> str | None:

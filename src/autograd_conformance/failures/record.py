@@ -65,23 +65,33 @@ def failure(
     try:
         if file is None and is_counted_only(broken, session, verdict):
             return replace(unexplained(broken, test, session, verdict), counted=True)
-        made = _explained(broken, test, session, verdict, file)
+        made = explained(broken, test, session, verdict, deadline(process), file)
         process.note_explained(signature_key(made))
         return made
+    finally:
+        process.count_explaining(time.monotonic() - began)
+
+
+def explained(
+    broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, until: float, file: Path | None = None
+) -> Failure:
+    """Makes the record of a violation: reduced, explained, and with a replay file, unless the suite fails to do that.
+    Ends at about the time `until`, on the monotonic clock.
+    """
+    try:
+        return _explained(broken, test, session, verdict, until, file)
     except Exception as error:  # a bug of the suite: the violation is true all the same
         note = f"the suite failed to explain this; please report it to the suite: {type(error).__name__}: {error}"
         return replace(
             unexplained(broken, test, session, verdict), why=(ExplanationStep(broken.violation.at + 1, harmless(note)),)
         )
-    finally:
-        process.count_explaining(time.monotonic() - began)
 
 
 def _explained(
-    broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, file: Path | None
+    broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, until: float, file: Path | None
 ) -> Failure:
     """Makes the record of a violation: reduced, explained, and with a replay file."""
-    found = Case.of(broken, deadline(session.process)).with_crashes_as_errors()
+    found = Case.of(broken, until).with_crashes_as_errors()
     if broken.related is not None:
         return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)
     case = with_confirmed_cause(_reduced_case(found, session.framework.known))

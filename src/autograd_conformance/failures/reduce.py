@@ -2,7 +2,7 @@
 need.
 
 Hypothesis shrinks the draws of a strategy, and strategies draw whole situations. This last step removes single lines,
-as long as the program breaks the same rule about the same op.
+as long as the program breaks the same rule about the same op, or shows which op it is by the same error.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.checking.check import is_advice, related_as
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.smaller_tensors import with_smaller_tensors
@@ -217,6 +218,17 @@ def _rounded(value: Literal, parts: int) -> Literal:
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
+def _is_same(found: Violation, program: Program, case: Case) -> bool:
+    """Whether a violation of a smaller program is that of the case. If the case blames no op, the smaller program may
+    show which one it is, by the same error.
+    """
+    original = case.violation
+    if (found.rule, found.op) == (original.rule, original.op):
+        return True
+    same_rule = found.rule == original.rule and original.op is None
+    return same_rule and signature_of(program, found).got == signature_of(case.program, original).got is not None
+
+
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:
     """Runs another program, and returns its case; None if that program is invalid, needs what the framework does not
     claim, or does not fail in the same way.
@@ -241,7 +253,7 @@ def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case 
         smooth = found is None or without or judged.is_smooth  # else a correct framework may fail, too
     except (Exception, AdapterError):  # operands of shapes that the op does not take, or other result counts
         return None
-    if found is None or (found.rule, found.op) != (original.rule, original.op):
+    if found is None or not _is_same(found, program, case):
         return None
     if type(program[found.at]) is not type(case.program[original.at]):
         return None

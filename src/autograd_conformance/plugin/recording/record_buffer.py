@@ -33,6 +33,22 @@ class RecordBuffer:
             except OSError as error:
                 self.failed(self.path, error)
 
+    def replace(self, old: Record, new: Record) -> None:
+        """Replaces a record, in memory and in the file. The file is whole at any time."""
+        self.records[next(at for at, each in enumerate(self.records) if each is old)] = new
+        if self.problem is not None:
+            return
+        other = self.path.with_suffix(".new")
+        try:
+            with Writer(other) as writer:
+                for record in self.records:
+                    writer.write(record)
+            self.writer.close()
+            other.replace(self.path)
+            self.writer = Writer(self.path, "a")
+        except OSError as error:
+            self.failed(self.path, error)
+
     def failed(self, path: Path, error: OSError) -> None:
         """Notes that a file of the report could not be written, unless an earlier one could not."""
         self.problem = self.problem or f"{path}: {error.strerror or error}"

@@ -23,6 +23,7 @@ from autograd_conformance.failures.confirmation.time_limit import confirm
 from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.audit_notes import audit_notes
 from autograd_conformance.plugin.recording.known_update import update
+from autograd_conformance.plugin.recording.late_explanations import explain_late
 from autograd_conformance.plugin.recording.properties import UNDECIDED
 from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.processes import journal
@@ -66,6 +67,8 @@ class RunEnd:
         if attempt("the file of known differences", self._update, False) and exitstatus in RIGHT:
             exitstatus = pytest.ExitCode.TESTS_FAILED
         with self._journaled():
+            if exitstatus in ENDS:
+                attempt("explanations", lambda: explain_late(self.run.session, self.run.writer), None)
             attempt("known differences", self._write_known, None)
             attempt("claims of articles", self._write_claims, None)
         attempt("coverage", self._write_coverage, None)
