@@ -648,3 +648,18 @@ def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> 
 )
 def test_a_relation_keeps_a_cause_of_its_own(parts: tuple[PartViolation, ...]) -> None:
     assert together(FAN_OUT, replace(SUMS, parts=parts)) == [[0], [1]]
+
+
+def moved(rule: str, optimizer: str, **settings: float) -> Failure:
+    step = {"do": "step", "leaves": ["%0"], "optimizer": optimizer, "settings": settings}
+    form = program("sin")
+    form = {**form, "instructions": [*form["instructions"], step]}
+    return failed(rule, Category("value", "other place"), program=form, test=f"{rule}[{optimizer}]{sorted(settings)}")
+
+
+def test_the_steps_of_an_optimizer_with_a_wrong_formula_have_one_cause() -> None:
+    wrong = moved("optimizers/formula", "adamw", lr=0.1)
+    skips, other = moved("optimizers/skips", "adamw", lr=0.1, eps=0.5), moved("optimizers/skips", "sgd", lr=0.1)
+    assert sorted(len(each.failures) for each in found(wrong, skips, other)) == [1, 2]
+    of_a_setting = moved("optimizers/formula", "adamw", lr=0.1, amsgrad=1.0)
+    assert len(found(of_a_setting, skips)) == 2

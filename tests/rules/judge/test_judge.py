@@ -285,6 +285,8 @@ def test_clearing_is_judged(text: str, of: str, tamper: Tamper, rule: str | None
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
+UNRECORDED = "a = leaf [1, 2]; no_grad: b = exp a; "
+
 MADE = [
     ("a = leaf [1, 2]; b = exp a", value(value=np.array([1.0, 2.0])), "gradients/forward", "another value"),
     ("a = leaf [1, 2]; b = exp a", value(value=np.exp([1.0, 2.0]) * (1 + 1e-9)), "gradients/forward", "another value"),
@@ -294,6 +296,9 @@ MADE = [
     ("a = leaf [1, 2]; b = exp a", value(requires_grad=None), None, ""),
     ("a = leaf [1, 2] const; b = exp a", value(requires_grad=True), "gradients/requires-grad", "requires grad"),
     ("a = leaf [1, 2]; p, q = unstack a dim=0", value(value=np.ones(())), "gradients/forward", "another value"),
+    (UNRECORDED + "c = exp a", value(requires_grad=False), "modes/restored", "requires no grad"),
+    (UNRECORDED + "c = leaf [1]", value(requires_grad=False), "modes/restored", "requires no grad"),
+    (UNRECORDED + "no_grad: c = leaf [1]", value(requires_grad=False), "gradients/requires-grad", "requires no grad"),
     ("a = leaf [1, 2]; d = detach a", value(value=np.array([1.0, 3.0])), "detach/values", "another value"),
     ("a = leaf [1, 2]; d = detach a", value(requires_grad=True), "detach/values", "requires grad"),
     ("a = leaf [1, 2]", value(value=np.array([1.0, 2.5])), "gradients/forward", "another value"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autograd_conformance.reporting.records.failure import Category, ErrorSize, Signature
 from autograd_conformance.reporting.records.terms import Budget
 
-SETS = ("wrong", "lost", "missing", "once", "twice", "untried")
+SETS = ("wrong", "widespread", "lost", "missing", "once", "twice", "untried")
 """Names of the attributes of `AuditResult` whose sets of ops are sent to the processes of the tests."""
 
 Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
@@ -19,9 +20,12 @@ derivatives are right up to this order only. `fine`: nothing that ran is wrong.
 """
 
 MANY = 0.2
-"""If more than this fraction of all ops is faulty, the ops are not left out, because the cause is probably not the ops
-themselves.
+"""If more than this fraction of all ops is faulty in one way, the ops are not left out, because the cause is probably
+not the ops themselves.
 """
+
+MOST = 0.5
+"""If more than this fraction of all ops is faulty, in whatever ways, none is left out, as too few would be left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ class AuditResult:
     wrong: frozenset[str] = frozenset()
     """Ops whose values or first derivatives are wrong, or that raised an error that may be the framework's or the
     adapter's."""
+    widespread: frozenset[str] = frozenset()
+    """The wrong ops that are not left out of other programs, because many ops are wrong in the same way."""
     lost: frozenset[str] = frozenset()
     """Ops that ended the process, or timed out."""
     missing: frozenset[str] = frozenset()
@@ -130,7 +136,8 @@ class AuditResult:
 
         wrong, lost = having("wrong"), having("begun")
         bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
-        return cls(wrong, lost, having("missing"), having("once"), having("twice"), faults=bad)
+        common = _widespread(wrong, bad, outcomes)
+        return cls(wrong, common, lost, having("missing"), having("once"), having("twice"), faults=bad)
 
     def with_mode(self, mode: AuditResult) -> AuditResult:
         """Merges this result with that of a mode of the framework, such as one that compiles, in which only the ops
@@ -138,6 +145,7 @@ class AuditResult:
         """
         return AuditResult(
             self.wrong | mode.wrong,
+            self.widespread | mode.widespread,
             self.lost | mode.lost,
             self.missing | mode.missing,
             self.once | mode.once,
@@ -153,7 +161,8 @@ class AuditResult:
         among the lost ones, which the programs of other tests do not use.
         """
         faults = {op: fault for op, fault in self.faults.items() if op not in undecided}
-        return replace(self, wrong=self.wrong - {*undecided}, faults=faults, undecided=undecided)
+        wrong, widespread = self.wrong - {*undecided}, self.widespread - {*undecided}
+        return replace(self, wrong=wrong, widespread=widespread, faults=faults, undecided=undecided)
 
     def to_json(self) -> dict[str, list[str]]:
         """Returns the sets of ops as JSON data, for sending to another process."""
@@ -164,16 +173,34 @@ class AuditResult:
         """Returns a result with the sets of ops that `to_json` of another process made, without faults and a number of
         programs.
         """
-        wrong, lost, missing, once, twice, untried = (frozenset(form[name]) for name in SETS)
-        return cls(wrong, lost, missing, once, twice, untried)
+        wrong, widespread, lost, missing, once, twice, untried = (frozenset(form[name]) for name in SETS)
+        return cls(wrong, widespread, lost, missing, once, twice, untried)
 
 
 NOTHING_FOUND = AuditResult()
 """The result without an audit (which runs each op alone): no op is left out."""
 
 
-def ops_at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
-    """Returns the ops to leave out of programs: the wrong ones, or none if so many ops are wrong that the cause is not
-    the ops themselves.
+def ops_at_fault(wrong: Collection[str], ops: Collection[str], most: float = MANY) -> frozenset[str]:
+    """Returns the ops to leave out of programs: the wrong ones, or none if these are more than the fraction `most` of
+    all ops.
     """
-    return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()
+    return frozenset(wrong) if len(wrong) <= most * len(ops) else frozenset()
+
+
+def _widespread(wrong: Collection[str], faults: Mapping[str, Fault], ops: Collection[str]) -> frozenset[str]:
+    """Returns those of the wrong ops that are wrong in a way in which more than the fraction `MANY` of all ops is."""
+    kinds = {op: _kind(faults.get(op)) for op in wrong}
+    common = {kind for kind, count in Counter(kinds.values()).items() if count > MANY * len(ops)}
+    return frozenset(op for op, kind in kinds.items() if kind in common)
+
+
+def _kind(fault: Fault | None) -> Hashable:
+    """Returns what an op does wrong, without what depends on the op; None if that is not known."""
+    if fault is None or fault.deviation is None or fault.signature is None:
+        return None
+    signature = fault.signature
+    if signature.meaning is not None:
+        return signature.meaning
+    what = (signature.got, signature.want) if signature.general else ()
+    return fault.deviation.what, fault.deviation.error, *what

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 import hypothesis
 
 from autograd_conformance.checking.audit.notes import Note
-from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, ops_at_fault
+from autograd_conformance.checking.audit.outcome import MOST, NOTHING_FOUND, AuditResult, ops_at_fault
 from autograd_conformance.checking.audit.programs import is_long
 from autograd_conformance.checking.check import Check, RuleViolated, first_violation, judgement_of
 from autograd_conformance.checking.session.settings import Settings
@@ -200,7 +200,8 @@ class FrameworkUnderTest:
         """The ops that programs of other tests do not use: those that violate a rule when each runs alone, as the audit
         found or a known difference says, and those that the audit had no time to run, unless it had for none.
         """
-        found = ops_at_fault(self._audited.wrong, self.target.ops) | self._audited.lost | self._listed_once
+        wrong = ops_at_fault(self._audited.wrong - self._audited.widespread, self.target.ops, MOST)
+        found = wrong | self._audited.lost | self._listed_once
         known = ({*self.target.ops} & {*OPS}) - self._audited.untried - found  # modules do not run alone
         return found | self._audited.untried if known else found
 

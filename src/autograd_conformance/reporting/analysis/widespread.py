@@ -1,6 +1,7 @@
 """Finds the kinds of failures that at least three ops show in programs without other ops: writes that nothing notices,
 values that are checked although nothing saved them, derivatives that are computed from rounded results, derivatives
-that are constants for another call, and calls that find None where the framework needs an object.
+that are constants for another call, and calls that find None where the framework needs an object. Likewise, the steps
+of an optimizer whose formula is wrong whatever its settings are.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from autograd_conformance.reporting.records.failure import Failure
 NOTICES_WRITES = "writes/error-or-recorded"
 """The rule that is broken if a write is not noticed."""
 
+FORMULA = "optimizers/formula"
+"""The rule that is broken if a step moves a leaf by another formula. Later rules about steps assume the formula."""
+
 IS_CONSTANT = "constant gradient"
 """The diagnosis of a derivative that is a constant, because functions that record nothing computed it."""
 
 CALLS = ("backward", "grad")
 """The words of the instructions that are calls."""
+
+OTHER_PLACE = "other place"
+"""The kind of difference of a leaf that a step moved to a wrong place."""
 
 NONE = "'NoneType'"
 """A part of the messages of Python about None in the place of an object."""
@@ -40,6 +47,8 @@ def widespread_kind(failure: Failure) -> Hashable | None:
     if failure.deviation.severity == "wrong error" and failure.signature is not None:
         got = failure.signature.got or ""
         return ("none", got) if failure.signature.stage in CALLS and NONE in got else None
+    if _moves(failure):
+        return _steps(failure)
     if not failure.deviation.what.startswith(OTHER_GRADIENT):
         return None
     if failure.signature is not None and failure.signature.diagnosis == IS_CONSTANT:
@@ -52,9 +61,21 @@ def widespread_kind(failure: Failure) -> Hashable | None:
     return ("unnoticed", kinds.pop()) if len(kinds) == 1 else None
 
 
+def _is_plain(failure: Failure) -> bool:
+    """Whether the optimizer of a failure has no settings but the learning rate."""
+    return all({*step.get("settings", {})} <= {"lr"} and not step.get("groups") for step in steps(failure.program))
+
+
+def _steps(failure: Failure) -> Hashable | None:
+    """Returns the kind of a failure in which a step moves a leaf to a wrong place; None if several optimizers step."""
+    used = {step["optimizer"] for step in steps(failure.program) if step["do"] in ("step", "optimizer")}
+    return ("steps", used.pop()) if len(used) == 1 else None
+
+
 def widespread_kinds(failures: Iterable[Failure]) -> frozenset[Hashable]:
     """Returns the kinds that at least `LEAST_OPS` ops show, each in a program that has no other op but copies."""
     found: dict[Hashable, set[str]] = defaultdict(set)
+    wrong_steps = {_steps(each) for each in failures if each.rule == FORMULA and _moves(each) and _is_plain(each)}
     for failure in failures:
         kind = widespread_kind(failure)
         used = {step["op"] for step in steps(failure.program) if step["do"] == "apply"} - {"clone"}
@@ -62,4 +83,9 @@ def widespread_kinds(failures: Iterable[Failure]) -> frozenset[Hashable]:
             used = {failure.op}
         if kind is not None and len(used) == 1:
             found[kind] |= used
-    return frozenset(kind for kind, those in found.items() if len(those) >= LEAST_OPS)
+    return frozenset(kind for kind, those in found.items() if len(those) >= LEAST_OPS) | wrong_steps - {None}
+
+
+def _moves(failure: Failure) -> bool:
+    """Whether a failure is a leaf that a step moved to a wrong place."""
+    return failure.deviation is not None and failure.deviation.what == OTHER_PLACE

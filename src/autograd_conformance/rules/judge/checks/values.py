@@ -177,7 +177,7 @@ def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) 
         return slugs.DETACH_VALUES
     if judging.program.mode(at) and any(judging.reference.requires_grad[r] for r in operands(step)):
         return slugs.MODES_RECORDED if requires else slugs.MODES_NO_GRAD_RESULT
-    if requires and judging.tape.unrecorded:
+    if requires and judging.tape.unrecorded and not judging.program.mode(at):
         return slugs.MODES_RESTORED
     return slugs.GRADIENTS_REQUIRES_GRAD
 
