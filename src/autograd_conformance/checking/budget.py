@@ -64,6 +64,22 @@ class Share:
         return time.monotonic() >= (self.until if tested else max(self.until, self.first_until))
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class CutTest:
+    """How far a test came before its share ended."""
+
+    exercised: int
+    """Number of programs that exercised the test's rule."""
+    programs: int
+    """Number of programs that the test ran."""
+    seconds: float
+    """Seconds that the test took."""
+
+    def comes_farther(self, share: Share) -> bool:
+        """Returns whether the test, begun again with a share, probably runs half as many programs more."""
+        return share.programs >= MORE * self.programs and share.until - time.monotonic() >= MORE * self.seconds
+
+
 @dataclass(frozen=True, slots=True)
 class _Stage:
     """The time that the tests of one stage have in one process, on the monotonic clock."""
@@ -75,6 +91,9 @@ class _Stage:
     first_until: float
     """Deadline of the stage's tests until their rules count as tested, if that is later than `until`."""
 
+
+MORE = 1.5
+"""A test runs again only if its new share is this many times what it used before."""
 
 CLIMB = 0.5
 """Largest fraction of the remaining seconds that a stage may use until its rules count as tested."""

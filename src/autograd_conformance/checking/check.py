@@ -123,6 +123,12 @@ class Check:
     """For each violated SHOULD rule that is only reported, the shortest program that violates it."""
     on_violation: Callable[[RuleViolated], object] | None = None
     """Called with the first violation, before Hypothesis shrinks its program."""
+    is_repeated: Callable[[Program, Violation], bool] | None = None
+    """Whether a failure with the cause of a violation was recorded: then the program counts as far as it was judged,
+    and the test goes on. None if each violation ends a test.
+    """
+    repeated: list[RuleViolated] = field(default_factory=list)
+    """The violations that did not end the test because their cause was recorded, one for each rule and op."""
     shortest: RuleViolated | None = None
     """The violation with the shortest program so far. It is kept because Hypothesis may end with another error, or the
     test's share of the budget may end, while Hypothesis shrinks.
@@ -301,7 +307,10 @@ class Check:
         if violation.rule in self.skipped:
             return True
         becomes_known = self.leaves_out is not None or (is_advisory(violation) and not self.strict)
-        return becomes_known or self._entry(program, violation) is not None
+        return becomes_known or self._entry(program, violation) is not None or self._is_repeated(program, violation)
+
+    def _is_repeated(self, program: Program, violation: Violation) -> bool:
+        return self.is_repeated is not None and self.is_repeated(program, violation)
 
     def _record_waived(self, program: Program, observation: Observation, waived: Iterable[Violation]) -> set[str]:
         """Records the violations of a program that are not raised: the known differences that it showed, the SHOULD
@@ -317,6 +326,10 @@ class Check:
                 shown.add(entry)
                 continue
             broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target)
+            if self.leaves_out is None and self._is_repeated(program, violation):
+                if type(broken) not in map(type, self.repeated):
+                    self.repeated.append(broken)
+                continue
             if self.leaves_out is None:
                 _keep_shortest(self.advice, violation.rule, broken)
                 continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 
 from autograd_conformance.ops.forms import unbatched_rank
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Shape
@@ -19,6 +20,7 @@ UNBATCHED = "an operand without a batch"
 NUMBER = "a number of Python in place of a tensor"
 INDEX = "indices that are no integers"
 REDUCED = "a reduced dimension that the derivative does not restore"
+BROADCAST = "a gradient that is not summed over a broadcast dimension"
 UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
 
@@ -102,6 +104,14 @@ def number_meaning(error: ErrorSize | None) -> str | None:
 def shape_meaning(got: Shape, want: Shape) -> str | None:
     """Returns `EMPTY` if a result or a gradient that must have no elements has some; None otherwise."""
     return EMPTY if 0 in want and 0 not in got else None
+
+
+def gradient_meaning(got: Shape, want: Shape) -> str | None:
+    """Returns what the shape of a gradient means: `EMPTY`, or `BROADCAST` if the expected shape is broadcast to it and
+    has another number of elements; None otherwise.
+    """
+    fits = len(got) >= len(want) and all(w in (g, 1) for g, w in zip(reversed(got), reversed(want), strict=False))
+    return BROADCAST if fits and prod(got) != prod(want) else shape_meaning(got, want)
 
 
 def write_meaning(program: Program, at: int, got: np.ndarray | None) -> str | None:

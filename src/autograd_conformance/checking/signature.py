@@ -11,6 +11,7 @@ from autograd_conformance.checking.error_size import error_size
 from autograd_conformance.checking.meanings import (
     ending_meaning,
     error_meaning,
+    gradient_meaning,
     number_meaning,
     shape_meaning,
     write_meaning,
@@ -62,9 +63,6 @@ NAN_AT_ZERO = "NaN where an operand is 0"
 """The pattern of numbers that are NaN, and must not be, at operands of 0 only. Ops share it: they divide by 0, or
 multiply an infinite number by 0."""
 
-LONGER = "longer where the length has to be 1"
-"""A gradient's shape if it was not summed over the elements that an operand was broadcast to, in whatever op."""
-
 PER_OP = ("modified in place", "leaf written in place", "view may not be written", "overlapping memory written")
 """Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
 
@@ -111,7 +109,8 @@ def _meaning(program: Program, violation: Violation) -> str | None:
         case ResultShape(got) | GradientForm(got, _):
             expected = (each.expected for each in violation.allowed)
             want = next((each.shape for each in expected if isinstance(each, (ResultShape, GradientForm))), None)
-            return None if want is None else shape_meaning(got, want)
+            of_gradient = isinstance(violation.observed, GradientForm)
+            return None if want is None else (gradient_meaning if of_gradient else shape_meaning)(got, want)
         case _:
             return None
 
@@ -195,16 +194,9 @@ def _shapes(got: Shape, want: Shape | None) -> _Difference:
 def _forms(shape: Shape, dtype: str, expected: Sequence[Expected]) -> _Difference:
     """Returns the difference of the shapes and dtypes of two gradients: that of the shapes, if these differ."""
     form = next((each for each in expected if isinstance(each, GradientForm)), None)
-    if form is not None and _is_only_longer(shape, form.shape):
-        return _Difference(LONGER, None, True)
     if form is None or form.shape != shape:
         return _shapes(shape, None if form is None else form.shape)
     return _Difference(dtype, form.dtype, True)
-
-
-def _is_only_longer(got: Shape, want: Shape) -> bool:
-    """Whether a shape differs from the expected one, and only in dimensions that have to be of length 1."""
-    return len(got) == len(want) and got != want and all(g == w or w == 1 for g, w in zip(got, want, strict=True))
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

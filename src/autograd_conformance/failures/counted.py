@@ -11,8 +11,13 @@ from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import ProcessState, Session
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.analysis.grouping import key_of
 from autograd_conformance.reporting.records.terms import FailureVerdict
+from autograd_conformance.rules.violations.observed import Change, GradientChanged
+from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype
+from autograd_conformance.rules.violations.violation import Violation
 
 SHARE, LEAST = 0.05, 4.0
 """The share of a limited run's time that each process may take for reducing and explaining failures, one for each
@@ -43,6 +48,23 @@ def is_explained(broken: RuleViolated, session: Session, verdict: FailureVerdict
         return False
     signature, category = signature_of(broken.program, violation), category_of(violation)
     return session.process.is_explained(key_of(violation.rule, violation.op, verdict, category, signature))
+
+
+def is_repeated(session: Session, program: Program, violation: Violation) -> bool:
+    """Whether a violation is a wrong dtype, or a gradient that a constant received, whose cause this process has
+    recorded. Such a violation ends no test of another rule or op: a framework with one such fault shows it in nearly
+    all programs.
+    """
+    category = category_of(violation)
+    match violation.observed:
+        case ResultDtype() | GradientForm() if category.severity == "form":
+            pass
+        case GradientChanged(Change.RECEIVED) if violation.rule == slugs.ACCUMULATION_CONSTANT:
+            pass
+        case _:
+            return False
+    signature = signature_of(program, violation)
+    return session.process.is_recorded(key_of(violation.rule, violation.op, "fail", category, signature))
 
 
 def deadline(process: ProcessState) -> float:

@@ -51,6 +51,13 @@ from autograd_conformance.rules.stages import stage_of
 def failure(
     broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail", file: Path | None = None
 ) -> Failure:
+    """Makes the record of a violation, and notes its cause."""
+    made = _failure(broken, test, session, verdict, file)
+    session.process.note_recorded(signature_key(made))
+    return made
+
+
+def _failure(broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, file: Path | None) -> Failure:
     """Makes the record of a violation: reduced, explained, and with a replay file. If this process has explained a
     failure with the same cause already, or the time for it is used up, the record has the program in which the
     violation was found.
@@ -60,16 +67,22 @@ def failure(
     """
     process = session.process
     if process.is_over():
-        return replace(unexplained(broken, test, session, verdict), counted=True)
+        return _counted(broken, test, session, verdict)
     began = time.monotonic()
     try:
         if file is None and is_counted_only(broken, session, verdict):
-            return replace(unexplained(broken, test, session, verdict), counted=True)
+            return _counted(broken, test, session, verdict)
         made = explained(broken, test, session, verdict, deadline(process), file)
         process.note_explained(signature_key(made))
         return made
     finally:
         process.count_explaining(time.monotonic() - began)
+
+
+def _counted(broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict) -> Failure:
+    """Makes the record of a violation that is only counted."""
+    session.process.has_counted = True
+    return replace(unexplained(broken, test, session, verdict), counted=True)
 
 
 def explained(

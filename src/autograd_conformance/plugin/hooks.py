@@ -13,6 +13,7 @@ from autograd_conformance.plugin.configuration import (
 )
 from autograd_conformance.plugin.processes.main_process import pytest_cmdline_main
 from autograd_conformance.plugin.results import pytest_runtest_makereport, pytest_warning_recorded
+from autograd_conformance.plugin.second_round import pytest_runtest_protocol
 from autograd_conformance.plugin.tests import (
     check,
     journal,
@@ -40,6 +41,7 @@ __all__ = [
     "pytest_itemcollected",
     "pytest_pyfunc_call",
     "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
     "pytest_unconfigure",
     "pytest_warning_recorded",
     "pytest_xdist_setupnodes",

@@ -85,6 +85,26 @@ def parameter(item: pytest.Item, name: str) -> Any:
     return None if call is None else call.params.get(name)
 
 
+def run_again(item: pytest.Item, nextitem: pytest.Item) -> None:
+    """Runs a test that has ended again, and reports it. Needs `Function._initrequest`, `Session._setupstate` and
+    `runtestprotocol`, as pytest runs each test once, and `WorkerInteractor.item_index`, with which a worker of
+    pytest-xdist checks what it reports.
+    """
+    from _pytest.runner import runtestprotocol
+
+    item._initrequest()  # type: ignore[attr-defined]
+    item.session._setupstate.teardown_exact(item)
+    worker: Any = next((each for each in item.config.pluginmanager.get_plugins() if hasattr(each, "item_index")), None)
+    before = getattr(worker, "item_index", None)
+    try:
+        if worker is not None:
+            worker.item_index = item.session.items.index(item)
+        runtestprotocol(item, nextitem=nextitem)
+    finally:
+        if worker is not None:
+            worker.item_index = before
+
+
 def stop_workers(config: pytest.Config, reason: str) -> None:
     """Keeps all workers of pytest-xdist from beginning another test. Needs `DSession.shouldstop`: pytest-xdist does not
     read the session's flag. Does nothing if the run has no workers.
@@ -132,6 +152,18 @@ def _pdbshown() -> bool:
     return not pytest.TerminalReporter.getreports(reporter, "failed")
 
 
+def _runtestprotocol() -> bool:
+    from _pytest.runner import runtestprotocol
+
+    return accepts(runtestprotocol, "item", "nextitem")
+
+
+def _item_index() -> bool:
+    from xdist.remote import WorkerInteractor
+
+    return assigns(WorkerInteractor.run_one_test, "item_index")
+
+
 def _dsession() -> Any:
     from xdist.dsession import DSession
 
@@ -165,6 +197,10 @@ INTERNALS = tuple(
         ("pytest", "TerminalWriter._file", _file),
         ("pytest", "TestReport._pdbshown", _pdbshown),
         ("pytest", "Function.callspec.params", _callspec),
+        ("pytest", "Function._initrequest", lambda: accepts(pytest.Function._initrequest, "self")),
+        ("pytest", "Session._setupstate", lambda: assigns(pytest.Item.addfinalizer, "_setupstate")),
+        ("pytest", "runtestprotocol", _runtestprotocol),
+        ("pytest-xdist", "WorkerInteractor.item_index", _item_index),
         ("pytest-xdist", "DSession.shouldstop", lambda: assigns(_dsession().pytest_runtestloop, "shouldstop")),
         ("pytest-xdist", "report.node", lambda: assigns(_dsession().handle_crashitem, "node")),
         ("execnet", "Gateway._io", _io),

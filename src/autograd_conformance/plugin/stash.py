@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.checking.audit.gating import Waiting
 from autograd_conformance.checking.audit.outcome import AuditResult
-from autograd_conformance.checking.budget import Budget
+from autograd_conformance.checking.budget import Budget, CutTest, Share
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session
@@ -18,6 +18,8 @@ CHECK = pytest.StashKey[Check]()
 BEGAN = pytest.StashKey[float]()
 LIMITS = pytest.StashKey[Limits]()
 BUDGET = pytest.StashKey[Budget]()
+SHARE = pytest.StashKey[Share]()
+CUT = pytest.StashKey[dict[pytest.Item, CutTest]]()
 PLANNED = pytest.StashKey[Plan]()
 NUMBER = pytest.StashKey[int]()
 LEFT_OUT = pytest.StashKey[int]()

@@ -4,6 +4,7 @@ framework.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -13,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis.errors import Unsatisfiable
 
-from autograd_conformance.checking.budget import BoundedCheck, Budget, Spent
+from autograd_conformance.checking.budget import BoundedCheck, Budget, CutTest, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import FrameworkUnderTest, Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn, WaitsForStage
-from autograd_conformance.failures.counted import is_explained
+from autograd_conformance.failures.counted import is_explained, is_repeated
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.failures.record import unexplained
@@ -28,7 +29,18 @@ from autograd_conformance.plugin.demands import demands_of, stage_name, turn
 from autograd_conformance.plugin.gates import gated
 from autograd_conformance.plugin.run_plan import Plan, functions
 from autograd_conformance.plugin.selection import is_named
-from autograd_conformance.plugin.stash import BUDGET, CHECK, COLLECTED, LEFT_OUT, LIMITS, NUMBER, PLANNED, SESSION
+from autograd_conformance.plugin.stash import (
+    BUDGET,
+    CHECK,
+    COLLECTED,
+    CUT,
+    LEFT_OUT,
+    LIMITS,
+    NUMBER,
+    PLANNED,
+    SESSION,
+    SHARE,
+)
 from autograd_conformance.plugin.state import about, audited
 from autograd_conformance.processes.journal import Journal
 from autograd_conformance.programs import slugs
@@ -124,7 +136,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     needed a missing op, the test runs again without such parts. If the test ends early after a failure, it fails.
     """
     with _violation_kept(pyfuncitem):
-        return (yield from _applicable(pyfuncitem))
+        made = yield from _applicable(pyfuncitem)
+        _raise_repeated(pyfuncitem)
+        return made
 
 
 @contextmanager
@@ -135,8 +149,22 @@ def _violation_kept(item: pytest.Function) -> Iterator[None]:
     except Spent:
         check = item.stash.get(CHECK, None)
         if check is None or check.shortest is None:
+            _raise_repeated(item)
             raise
         raise check.shortest from None
+
+
+def _raise_repeated(item: pytest.Item) -> None:
+    """Raises a violation of the test's own rule or op that did not end the test, as a failure with its cause was
+    recorded. The test has found no other.
+    """
+    check = item.stash.get(CHECK, None)
+    if check is None or not check.repeated:
+        return
+    rule, op = about(item)
+    for broken in check.repeated:
+        if broken.violation.rule == rule or (op is not None and broken.violation.op == op):
+            raise broken
 
 
 def _applicable(item: pytest.Function) -> Generator[None, Any, Any]:
@@ -204,11 +232,14 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
     if waits is not None:
         raise WaitsForStage(waits)
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
-    check.on_violation = partial(_end_or_shrink, request.node.nodeid, rule, op, check, request.config.stash[SESSION])
+    session = request.config.stash[SESSION]
+    check.on_violation = partial(_end_or_shrink, request.node.nodeid, rule, op, check, session)
+    check.is_repeated = partial(is_repeated, session)
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
     del request.node.stash[CHECK]  # pytest keeps each test until the end of the run
+    _note_cut(request.node, check)
     journal.end()
     if BUDGET in request.config.stash:
         seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
@@ -242,9 +273,20 @@ def _check(request: pytest.FixtureRequest, framework: FrameworkUnderTest, rule: 
     if BUDGET not in request.config.stash:
         return check
     budget, number = request.config.stash[BUDGET], request.node.stash[NUMBER]
-    bounded = BoundedCheck.of(check, budget.share(number), budget.demands[number].first)
+    share = request.node.stash.get(SHARE, None) or budget.share(number)
+    bounded = BoundedCheck.of(check, share, budget.demands[number].first)
     if bounded.share.spent(0, tested=False):
         bounded.cut = True
         request.node.stash[CHECK] = bounded
+        _note_cut(request.node, bounded)
         raise Spent("the budget ended before the test began")
     return bounded
+
+
+def _note_cut(item: pytest.Item, check: Check) -> None:
+    """Notes that a test may run again, if the budget cut it short and it has found nothing."""
+    cut = item.config.stash.setdefault(CUT, {})
+    cut.pop(item, None)
+    if isinstance(check, BoundedCheck) and check.cut and check.shortest is None and not check.repeated:
+        exercised = 0 if check.rule is None else check.exercised[check.rule]
+        cut[item] = CutTest(exercised, check.programs, time.monotonic() - check.began)

@@ -111,10 +111,24 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:
     """Yields a program of an op for each shape of its first operand."""
-    row = alphabet.current().row(op)
-    for first in filter(alphabet.current().admits, row.fresh):
-        sampler = sampling(zlib.crc32(f"{op} {first}".encode()), dtype, first)
-        program = called(sampler, sampler.ops.draw(op, fresh=True), op) if takes(row, first) else None
+    for first in filter(alphabet.current().admits, alphabet.current().row(op).fresh):
+        program = _of_shape(op, dtype, first)
+        if program is not None:
+            yield program
+
+
+def _of_shape(op: str, dtype: str, first: Shape) -> Program | None:
+    """Returns a program of an op whose first operand has a shape; None if the op does not take it."""
+    sampler = sampling(zlib.crc32(f"{op} {first}".encode()), dtype, first)
+    return called(sampler, sampler.ops.draw(op, fresh=True), op) if takes(alphabet.current().row(op), first) else None
+
+
+def _numbers(op: str, dtype: str) -> Iterator[Program]:
+    """Yields a program of an op on a number, a tensor without dimensions, if the op takes one: frameworks that compute
+    with NumPy's numbers may forget their dtype.
+    """
+    if () in alphabet.current().row(op).fresh and alphabet.current().admits(()):
+        program = _of_shape(op, dtype, ())
         if program is not None:
             yield program
 
@@ -205,10 +219,12 @@ def _swept_again(op: str, dtype: str, times: int) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """Yields the fixed programs of an op that runs alone: one for each shape, samples in every dtype, and one on all
-    values of `GRID`.
+    """Yields the fixed programs of an op that runs alone: one for each shape, one on a number in every dtype, samples
+    in every dtype, and one on all values of `GRID`.
     """
     yield from shapes(op, dtypes[0])
+    for dtype in dtypes[1:]:
+        yield from _numbers(op, dtype)
     for dtype in dtypes:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
             if program is not None:

@@ -40,9 +40,12 @@ class ProcessState:
         """Seconds that this process has spent on running failures again, in a run with a time limit."""
         self.explaining = 0.0
         """Seconds that this process has spent on reducing and explaining failures, in a run with a time limit."""
+        self.has_counted = False
+        """Whether this process counted a failure without explaining it."""
         self.gate_seconds = 0.0
         """Seconds that the framework took for a gate, one of the smallest programs of the stages; 0 if none ran."""
         self._explained: set[Hashable] = set()
+        self._recorded: set[Hashable] = set()
         self._journal: Journal | None = None
         self._past: deque[Program] = deque(maxlen=PAST)
         self._reported: set[str] = set()
@@ -108,6 +111,14 @@ class ProcessState:
     def is_explained(self, cause: Hashable) -> bool:
         """Returns whether this process has explained a failure with a cause; False for None, an unknown cause."""
         return cause is not None and cause in self._explained
+
+    def is_recorded(self, cause: Hashable) -> bool:
+        """Returns whether this process has recorded a failure with a cause; False for None, an unknown cause."""
+        return cause is not None and cause in self._recorded
+
+    def note_recorded(self, cause: Hashable) -> None:
+        """Notes that a failure with a cause was recorded, explained or only counted."""
+        self._recorded.add(cause)
 
     def note_explained(self, cause: Hashable) -> None:
         """Notes that a failure with a cause was reduced and explained, so that others with that cause are only

@@ -19,6 +19,7 @@ class RecordBuffer:
         self.path = path
         self.writer = Writer(path)
         self.records: list[Record] = []
+        self._is_outdated = False
         self.problem: str | None = None
         """The first file of the report that could not be written, and why; None if there is none. The file of records
         has the earlier records, each line complete except the last.
@@ -34,29 +35,24 @@ class RecordBuffer:
                 self.failed(self.path, error)
 
     def replace(self, old: Record, new: Record) -> None:
-        """Replaces a record, in memory and in the file. The file is whole at any time."""
+        """Replaces a record in memory; `close` replaces it in the file, which has the old one until then."""
         self.records[next(at for at, each in enumerate(self.records) if each is old)] = new
-        if self.problem is not None:
-            return
-        other = self.path.with_suffix(".new")
-        try:
-            with Writer(other) as writer:
-                for record in self.records:
-                    writer.write(record)
-            self.writer.close()
-            other.replace(self.path)
-            self.writer = Writer(self.path, "a")
-        except OSError as error:
-            self.failed(self.path, error)
+        self._is_outdated = True
 
     def failed(self, path: Path, error: OSError) -> None:
         """Notes that a file of the report could not be written, unless an earlier one could not."""
         self.problem = self.problem or f"{path}: {error.strerror or error}"
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, after writing it again if records were replaced. The file is whole at any time."""
         try:
             self.writer.close()
+            if self._is_outdated and self.problem is None:
+                other = self.path.with_suffix(".new")
+                with Writer(other) as writer:
+                    for record in self.records:
+                        writer.write(record)
+                other.replace(self.path)
         except OSError as error:
             self.failed(self.path, error)
 

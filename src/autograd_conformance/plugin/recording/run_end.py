@@ -272,7 +272,7 @@ class RunEnd:
         verdict: Literal["complete", "cut short", "interrupted"] = "complete"
         if not_run or exitstatus not in ENDS:
             verdict = "interrupted"
-        elif self.run.cut_short or self.run.session.framework.audited.untried:
+        elif self.run.is_cut_short or self.run.session.framework.audited.untried:
             verdict = "cut short"
             self.run.reason = "the run's budget (--programs or --seconds) ended"
         framework = self.run.session.framework

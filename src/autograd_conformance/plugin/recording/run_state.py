@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,14 @@ class RunState:
         self.tests = self.programs = self.deselected = 0
         self.whole = False
         """Whether the collected tests are all tests of the suites, as the tests report."""
+        self._cut: dict[str, Result] = {}
+        """The results of tests that the budget cut short, by the tests' names: such a test may run again."""
         self.recorded: set[str] = set()
         """Names of the tests with a result."""
         self.ended_tests: set[str] = set()
         """Names of the tests that have ended, whether the suite's or not."""
         self.cut_short = False
-        """Whether the budget of programs, or of time, ended some test early."""
+        """Whether the end of the run's time ended a test that was running."""
         self.tally = Tally()
         self.exercised: set[tuple[str, str | None]] = set()
         """Pairs of a rule that a test exercised and the test's op; each pair is also there with None as its op."""
@@ -60,11 +63,18 @@ class RunState:
         if isinstance(record, Result):
             if record.verdict == "waiting":
                 self._write_gates(record)
-            self.cut_short |= record.verdict == "cut short"
+            self.tests += record.test not in self.recorded
             self.recorded.add(record.test)
-            self.tests += 1
             self.programs += record.programs
             self.exercised.update((rule, op) for rule in record.exercised for op in (None, record.op))
+            if (old := self._cut.pop(record.test, None)) is not None:
+                record = merged(old, record)
+                self.writer.replace(old, record)
+            else:
+                self.writer.write(record)
+            if record.verdict == "cut short":
+                self._cut[record.test] = record
+            return
         self.writer.write(record)
 
     def _write_gates(self, waiting: Result) -> None:
@@ -72,6 +82,11 @@ class RunState:
         broken = self.waiting.stages[waiting.stage or stage_of(waiting.rule).name]
         for record in self.gates.pop(broken, ()):
             self.write(record)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Returns whether the budget of programs, or of time, ended some test early."""
+        return self.cut_short or bool(self._cut)
 
     def is_stopped(self) -> bool:
         """Returns whether the run was stopped, so that no more programs may run."""
@@ -89,3 +104,19 @@ class RunState:
         for record in pending.take(self.session.settings.folder, worker):
             if record.test not in self.recorded:  # type: ignore[union-attr]
                 self.write(record)
+
+
+def merged(old: Result, new: Result) -> Result:
+    """Returns the result of a test that ran again from its beginning: the new one, with the programs and seconds of
+    both. What exercised a rule is counted once.
+    """
+    rules = {*old.exercised, *new.exercised}
+    return replace(
+        new,
+        programs=old.programs + new.programs,
+        exercised={rule: max(old.exercised.get(rule, 0), new.exercised.get(rule, 0)) for rule in sorted(rules)},
+        left_open=old.left_open + new.left_open,
+        instructions=old.instructions + new.instructions,
+        judged=old.judged + new.judged,
+        seconds=old.seconds + new.seconds,
+    )

@@ -387,9 +387,12 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
     reasons += [("known difference", difference.reason) for difference in known]
     reasons += [(_verdict(result), result.reason) for result in results]
     verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
-    untried = sum(result.verdict == "cut short" and not result.programs for result in results)
-    if verdict in ("pass", "vacuous") and untried:
+    cut = [result for result in results if result.verdict == "cut short"]
+    if verdict in ("pass", "vacuous") and (untried := sum(not result.programs for result in cut)):
         return OpSummary(op, "vacuous", programs, f"the budget of the run ended before {untried:,} of its tests began")
+    if verdict == "pass" and cut and programs < THRESHOLD:
+        few = f"the budget of the run ended after {counted(programs, 'program')} of its tests"
+        return OpSummary(op, "vacuous", programs, few)
     if any(each == "pass" for each, _ in reasons) and verdict in ("not applicable", "vacuous", "skipped"):
         verdict, reason = "pass", None  # a test that does not apply, or drew no program, does not outweigh a pass
     return OpSummary(op, verdict, programs, shortened(reason) if reason and verdict != "pass" else None)
