@@ -128,3 +128,10 @@ def test_a_reduced_dimension_that_is_not_restored(reduction: str, message: str, 
     op = reduction.split()[0]
     assert error_meaning(program, 2, op, message) == meaning
     assert error_meaning(program, 1, op, message) is None
+
+
+def test_a_call_that_takes_no_number_is_named() -> None:
+    program = parse("a = leaf [1, 2]; b = subtract_scalar a scalar=3; c = square b", VOCABULARY)
+    said = "__sub__(): incompatible function arguments."
+    assert error_meaning(program, 1, "subtract_scalar", said) == NUMBER
+    assert error_meaning(program, 2, "square", said) is None

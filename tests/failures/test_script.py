@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.listing import print_line
 from autograd_conformance.failures.script import script
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
@@ -36,6 +37,7 @@ from autograd_conformance.rules.violations.shared import (
     GradientForm,
     HookCalled,
     OwnMemory,
+    ResultDtype,
     ResultShape,
     SharedMemory,
 )
@@ -362,7 +364,9 @@ def test_a_wrong_shape_is_printed_as_a_shape():
     lines = shown(f"{A}; backward s", "a", due, wrong)
     assert lines[0] == "a.grad.shape is       torch.Size([2])"
     lines = shown(f"{A}; backward s", "a", GradientForm((2,), "float32"), wrong)
-    assert lines[0].startswith("a.grad is       tensor("), "only the dtype is wrong"
+    assert lines[0] == "a.grad.dtype is       torch.float64", "only the dtype is wrong"
+    lines = shown(A, "c", ResultDtype("float32"), ResultDtype("float64"))
+    assert lines == ["c.dtype is       torch.float64", "allowed:       float32"]
 
 
 def test_a_wrong_flag_is_printed_as_a_flag():
@@ -382,3 +386,8 @@ def test_before_a_call_that_raises_it_is_printed_that_it_must_return():
     with redirect_stdout(printed), pytest.raises(RuntimeError, match="second time"):
         exec(code, {})
     assert printed.getvalue() == "allowed on line 5: returns or raises: non-scalar root\n"
+
+
+def test_a_template_with_quotation_marks_is_printed_as_code():
+    assert print_line('getattr(a, "grad") is', "1") == "print('getattr(a, \"grad\") is', 1)"
+    assert print_line("a is", "a") == 'print("a is", a)'

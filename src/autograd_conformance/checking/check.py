@@ -125,7 +125,7 @@ class Check:
     """Called with the first violation, before Hypothesis shrinks its program."""
     is_repeated: Callable[[Program, Violation], bool] | None = None
     """Whether a failure with the cause of a violation was recorded: then the program counts as far as it was judged,
-    and the test goes on. None if each violation ends a test.
+    and the test continues. None if each violation ends a test.
     """
     repeated: list[RuleViolated] = field(default_factory=list)
     """The violations that did not end the test because their cause was recorded, one for each rule and op."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import prod
 
 from autograd_conformance.ops.forms import unbatched_rank
-from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Program, Shape
+from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Instruction, Leaf, Program, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.failure import ErrorSize
@@ -35,6 +35,9 @@ _RANK = re.compile(
 
 _NUMBER = re.compile(r"'(?:float|int|bool|complex)' object has no attribute ")
 
+_ARGUMENTS = re.compile(r"incompatible function arguments|unsupported operand type")
+"""Messages that say that a function does not take what it is given, in whatever words it is named."""
+
 _INDEX = re.compile(
     r"^(?!(?:list|tuple) indices must).*(?:\bind(?:ex|ices)\b.*\binteger|\binteger.*\bind(?:ex|ices)\b)",
     re.IGNORECASE | re.DOTALL,
@@ -55,7 +58,7 @@ float32 leaves 7.2 digits or more: two of a hundred leave more than 9.
 
 def error_meaning(program: Program, at: int, op: str | None, message: str) -> str | None:
     """Returns what an error on a legal call of an op means; None if the message and the operands do not show it."""
-    if _NUMBER.search(message):
+    if _NUMBER.search(message) or (_ARGUMENTS.search(message) and _is_with_number(program[at])):
         return NUMBER
     if op is None:
         return None
@@ -70,6 +73,11 @@ def error_meaning(program: Program, at: int, op: str | None, message: str) -> st
     if isinstance(program[at], (Backward, Grad)) and _SHAPE.search(message) and _drops_dimension(program, op):
         return REDUCED
     return None
+
+
+def _is_with_number(step: Instruction) -> bool:
+    """Whether an instruction applies an op to a tensor and a number of Python."""
+    return isinstance(step, (Apply, InPlace)) and "scalar" in dict(step.attrs)
 
 
 def _drops_dimension(program: Program, op: str) -> bool:

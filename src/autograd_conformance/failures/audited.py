@@ -8,7 +8,7 @@ from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.signature import base_of, signature_of_ending
-from autograd_conformance.failures.listing import announced, groups, listing, traced
+from autograd_conformance.failures.listing import announced, groups, listing, print_line, traced
 from autograd_conformance.failures.record import failure, replay_command, replay_file, rule_fields, stage_field
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
@@ -90,5 +90,5 @@ def _audit_script(program: Program, fault: Fault, session: Session) -> str:
     is_code = value.exact and not {"nan", "inf"} & set(re.findall(r"[a-z]+", value.exact))
     expected = value.exact if is_code else repr(value.want or (fault.allowed[0][0] if fault.allowed else ""))
     head = "it has to be " if value.want else "allowed:      "
-    shown = (f'print("{what} is      ", {printed})', f'print("{head}", {expected})')
+    shown = (print_line(f"{what} is      ", printed), f'print("{head}", {expected})')
     return listing(program.upto(fault.at + 1), target, fault.at) + "\n".join(shown) + "\n"

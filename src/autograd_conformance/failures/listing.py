@@ -202,3 +202,9 @@ COMPOUND = (" ", "with ", "if ")
 
 CONTINUED = (" ", "except ", "else:")
 """Beginnings of lines that continue a compound statement."""
+
+
+def print_line(label: str, value: str) -> str:
+    """Returns a line that prints a label, which may be code with quotation marks, and the value of an expression."""
+    quoted = repr(label) if '"' in label else f'"{label}"'
+    return f"print({quoted}, {value})"

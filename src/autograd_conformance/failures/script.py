@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.listing import assemble, indented, statements
+from autograd_conformance.failures.listing import assemble, indented, print_line, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing import literals
 from autograd_conformance.printing.dialect import Dialect, code, cotangent
 from autograd_conformance.programs import slugs
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -32,6 +33,7 @@ from autograd_conformance.rules.violations.shared import (
     GradientForm,
     NoGradient,
     OwnMemory,
+    ResultDtype,
     ResultShape,
     SharedMemory,
 )
@@ -122,7 +124,9 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 
 def _observed(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> list[str]:
-    """Returns lines that print a wrong value: its shape or its flag, if only that is wrong, or else its elements."""
+    """Returns lines that print a wrong value: its shape, its dtype or its flag, if only that is wrong, or else its
+    elements.
+    """
     expected = [each.expected for each in violation.allowed]
     match violation.observed:
         case ResultShape() if dialect.shape:
@@ -131,6 +135,11 @@ def _observed(what: str, violation: Violation, dialect: Dialect, is_gradient: bo
         case GradientForm(shape) if dialect.shape and shape not in [getattr(each, "shape", None) for each in expected]:
             what = dialect.shape.format(value=what)
             shown = what
+        case ResultDtype() | GradientForm() if dialect.dtype and violation.got is None:
+            what = dialect.dtype.format(value=what)
+            shown = what
+        case ResultDtype():
+            return [f'print("observed:     ", {violation.observed_text()!r})']
         case Flag() if dialect.flag:
             what = dialect.flag.format(value=what)
             shown = what
@@ -140,7 +149,7 @@ def _observed(what: str, violation: Violation, dialect: Dialect, is_gradient: bo
             shown = what
         case _:
             shown = _readable(what, violation, dialect, is_gradient)
-    return [f'print("{what} is      ", {shown})']
+    return [print_line(f"{what} is      ", shown)]
 
 
 def _hook_calls(case: Case, line: str) -> list[str]:
@@ -184,7 +193,8 @@ def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
         return []
     memory = dialect.memory.format
     return [
-        f'print("it shares the memory of {other}:", {memory(value=what)} == {memory(value=other)})' for other in others
+        print_line(f"it shares the memory of {other}:", f"{memory(value=what)} == {memory(value=other)}")
+        for other in others
     ]
 
 
@@ -229,7 +239,7 @@ def _before(case: Case, dialect: Dialect) -> list[str]:
     name = case.names[violation.subject]
     written = isinstance(case.program[violation.at], SHOWING) and not RULES[violation.rule].is_about_held_gradients
     what = name if written else dialect.gradient.format(leaf=name)
-    return [f'print("{what} was     ", {what})']
+    return [print_line(f"{what} was     ", what)]
 
 
 def _printing(dialect: Dialect, violation: Violation) -> Dialect:
@@ -281,7 +291,7 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
     what = _subject_code(case, violation.subject, dialect)
     before = "none" if violation.grad_before is None else _values(violation.grad_before)
     state_before = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
-    shown = [] if what is None else [f'print("{what} is      ", {what})']
+    shown = [] if what is None else [print_line(f"{what} is      ", what)]
     return [
         *_before(case, dialect),
         "try:",
@@ -295,22 +305,25 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
     """Returns lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad`
-    of both.
+    of both. If the framework takes no cotangents, they print both gradients.
     """
     program, violation = case.program, case.violation
     assert violation.partner is not None
     assert violation.subject is not None
     gradient = dialect.gradient.format(leaf=case.names[violation.subject])
     leaf = program[violation.partner.at]
-    if not isinstance(leaf, Leaf):  # a call on it would also walk its graph
+    if not isinstance(leaf, Leaf) or Capability.COTANGENTS not in case.target.capabilities:
         other = dialect.gradient.format(leaf=case.names[violation.partner])
-        return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
+        return [
+            print_line(f"{gradient} is    ", gradient),
+            print_line(f"{other} is    ", f'{other}, "(in the same memory)"'),
+        ]
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
     touching = Backward((violation.partner,), (ones,))
     return [
-        f'print("{gradient} was    ", {gradient})',
+        print_line(f"{gradient} was    ", gradient),
         code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
-        f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
+        print_line(f"{gradient} is now ", f'{gradient}, "(it must not have changed)"'),
     ]
 
 

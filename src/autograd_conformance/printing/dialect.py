@@ -101,6 +101,8 @@ class Dialect:
     """
     shape: str = "{value}.shape"
     """Template of the expression that reads the shape of {value}; empty if there is none."""
+    dtype: str = ""
+    """Template of the expression that reads the dtype of {value}, such as ``{value}.dtype``; empty if there is none."""
     flag: str = ""
     """Template of the expression that reads whether {value} requires grad, such as ``{value}.requires_grad``."""
     elements: str = "{value}"

@@ -52,6 +52,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "gradient": ("leaf",),
     "memory": ("value",),
     "shape": ("value",),
+    "dtype": ("value",),
     "flag": ("value",),
     "elements": ("value",),
     "in_full": ("value",),

@@ -110,6 +110,8 @@ class TorchLike(Reading):
         tensor = next((each for each in made if not isinstance(each, Raised)), None)
         if "1.5" not in str(attempt(str, tensor)):
             self.dialect = replace(self.dialect, elements=self.reader.code)
+        if not hasattr(tensor, "dtype"):
+            self.dialect = replace(self.dialect, dtype="")
         if not hasattr(tensor, "tolist"):
             self.dialect = replace(self.dialect, in_full=f"{self.reader.code}.tolist()")
         self._call_otherwise(other_places(self.torch, self.code.functional, tensor, parts))

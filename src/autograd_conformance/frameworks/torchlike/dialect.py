@@ -43,6 +43,7 @@ def dialect(device: str = "cpu", prelude: str = PRELUDE) -> Dialect:
         clear_to_zeros_briefly="{leaf}.grad is not None and {leaf}.grad.zero_()",
         gradient="{leaf}.grad",
         memory="{value}.untyped_storage().data_ptr()",
+        dtype="{value}.dtype",
         flag="{value}.requires_grad",
         in_full="{value}.tolist()",
         error="RuntimeError",

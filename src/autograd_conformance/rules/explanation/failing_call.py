@@ -265,11 +265,13 @@ def _must_return(context: Context) -> str:
             "framework decides what an op saves: the call may return or raise "
             f"({context.kinds}), but it raises another error."
         )
+    observed = context.violation.observed
+    if isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN and not freed:
+        return f"walks {lines(n.at for n in nodes)}: it must return."
     again = any(n.traversals for n in nodes)
     state = "every earlier call retained the graph" if again else "no earlier call did"
     text = f"walks {lines(n.at for n in nodes)}; {state}, so no tensor that it needs is freed"
     written = {w for writes in context.writes.values() for w in writes}
-    observed = context.violation.observed
     if written and isinstance(observed, RaisedError) and observed.kind is Kind.MODIFIED:
         text += f", and no derivative needs the values that {lines(written)} wrote to"
     return f"{text}: it must return."
