@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import assert_never
 
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, print_line, statements
-from autograd_conformance.frameworks.running.runner import literal
-from autograd_conformance.printing import literals
-from autograd_conformance.printing.dialect import Dialect, code, cotangent
+from autograd_conformance.failures.shown_values import (
+    all_allowed_text,
+    allowed_text,
+    cotangent_lines,
+    expected_line,
+    memory_lines,
+    observed_lines,
+    values_text,
+)
+from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
+from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
     Gradient,
     Outcome,
@@ -22,21 +29,11 @@ from autograd_conformance.programs.observations import (
     Skipped,
     Tensor,
 )
-from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import CotangentWritten, MovedMemory, RaisedError, ValueMemory
-from autograd_conformance.rules.violations.shared import (
-    Flag,
-    GradientForm,
-    NoGradient,
-    OwnMemory,
-    ResultDtype,
-    ResultShape,
-    SharedMemory,
-)
+from autograd_conformance.rules.violations.observed import CotangentWritten, RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -104,52 +101,23 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
             f'    print("returned, but it must raise: {wanted}")',
         ]
     if isinstance(violation.observed, CotangentWritten):
-        return _written_cotangent(case.program[violation.at], violation.observed.number, line, dialect)
+        return cotangent_lines(case.program[violation.at], violation.observed.number, line, dialect)
     if violation.partner is not None:
         return [line, *_shared_gradient(case, dialect)]
     if violation.observed.is_about_hook():
         return _hook_calls(case, line)
     shown = [*_before(case, dialect), line]
     if dialect.saved and RULES[violation.rule].family == slugs.MEMORY:
-        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
+        shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {allowed_text(violation)})")')
     if violation.subject is not None:
         what = _subject_code(case, violation.subject, dialect)
         if what is not None:
             is_gradient = what == dialect.gradient.format(leaf=case.names.get(violation.subject, ""))
-            shown += [*_observed(what, violation, dialect, is_gradient), *_memories(case, what, dialect)]
-        shown.append(_expected(violation))
+            shown += [*observed_lines(what, violation, dialect, is_gradient), *memory_lines(case, what, dialect)]
+        shown.append(expected_line(violation))
     elif isinstance(violation.observed, RaisedError):
-        shown = [f'print("allowed on line {violation.at + 1}:", {_all_allowed(violation)!r})', line]
+        shown = [f'print("allowed on line {violation.at + 1}:", {all_allowed_text(violation)!r})', line]
     return shown
-
-
-def _observed(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> list[str]:
-    """Returns lines that print a wrong value: its shape, its dtype or its flag, if only that is wrong, or else its
-    elements.
-    """
-    expected = [each.expected for each in violation.allowed]
-    match violation.observed:
-        case ResultShape() if dialect.shape:
-            what = dialect.shape.format(value=what)
-            shown = what
-        case GradientForm(shape) if dialect.shape and shape not in [getattr(each, "shape", None) for each in expected]:
-            what = dialect.shape.format(value=what)
-            shown = what
-        case ResultDtype() | GradientForm() if dialect.dtype and violation.got is None:
-            what = dialect.dtype.format(value=what)
-            shown = what
-        case ResultDtype():
-            return [f'print("observed:     ", {violation.observed_text()!r})']
-        case Flag() if dialect.flag:
-            what = dialect.flag.format(value=what)
-            shown = what
-        case Flag():
-            return [f'print("observed:     ", {violation.observed_text()!r})']
-        case NoGradient():
-            shown = what
-        case _:
-            shown = _readable(what, violation, dialect, is_gradient)
-    return [print_line(f"{what} is      ", shown)]
 
 
 def _hook_calls(case: Case, line: str) -> list[str]:
@@ -165,68 +133,8 @@ def _hook_calls(case: Case, line: str) -> list[str]:
         f'print("calls of hooks on line {number}:")',
         line,
         f'print("end of the calls; observed{of}:", {violation.observed_text()!r})',
-        _expected(violation),
+        expected_line(violation),
     ]
-
-
-def _readable(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> str:
-    """Returns the expression that prints a value, with all digits if only the last digits are wrong."""
-    got, want = violation.got, violation.want
-    alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
-    if is_gradient and dialect.gradient_elements:
-        return dialect.gradient_elements.format(value=what)
-    return dialect.in_full.format(value=what) if alike and dialect.in_full else dialect.elements.format(value=what)
-
-
-def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
-    """Returns lines that print whether the value shares memory with the values that the violation names."""
-    match case.violation.observed:
-        case ValueMemory(of, of_gradient):
-            others = [dialect.gradient.format(leaf=of) if of_gradient else of]
-        case MovedMemory(of):
-            others = [of]
-        case OwnMemory() | SharedMemory():
-            others = [case.names[ref] for ref in dict.fromkeys(operands(case.program[case.violation.at]))]
-        case _:
-            return []
-    if not dialect.memory:
-        return []
-    memory = dialect.memory.format
-    return [
-        print_line(f"it shares the memory of {other}:", f"{memory(value=what)} == {memory(value=other)}")
-        for other in others
-    ]
-
-
-def _written_cotangent(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
-    """Returns lines that give a cotangent a name, as the failing call writes to it, and print it after the call."""
-    given = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
-    assert given is not None
-    text = cotangent(given, dialect)
-    return [
-        f"cotangent = {text}",
-        line.replace(text, "cotangent", 1),
-        'print("the cotangent is", cotangent)',
-        f'print("it has to be ", {_values(literal(given))})',
-    ]
-
-
-def _expected(violation: Violation) -> str:
-    """Returns the line that prints the expected value, or a description of the allowed outcome."""
-    want = violation.grad_before if violation.want is None else violation.want
-    if want is None or RULES[violation.rule].keeps_state:
-        return f'print("allowed:      ", {_allowed(violation)!r})'
-    return f'print("it has to be ", {_values(want)})'
-
-
-def _allowed(violation: Violation) -> str:
-    """Returns a description of the allowed outcome."""
-    return violation.allowed[0].expected.expected_text()
-
-
-def _all_allowed(violation: Violation) -> str:
-    """Returns a description of all allowed outcomes."""
-    return " or ".join(dict.fromkeys(each.expected.expected_text() for each in violation.allowed))
 
 
 def _before(case: Case, dialect: Dialect) -> list[str]:
@@ -289,8 +197,8 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
     violation = case.violation
     assert violation.subject is not None
     what = _subject_code(case, violation.subject, dialect)
-    before = "none" if violation.grad_before is None else _values(violation.grad_before)
-    state_before = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
+    before = "none" if violation.grad_before is None else values_text(violation.grad_before)
+    state_before = f'print("before the call it was", "{before}", "and {allowed_text(violation)}")'
     shown = [] if what is None else [print_line(f"{what} is      ", what)]
     return [
         *_before(case, dialect),
@@ -299,7 +207,7 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
         f"except {_caught(case.program, dialect, _outcome(case))}:",
         "    pass  # it may raise",
         *shown,
-        _expected(violation) if isinstance(case.program[violation.at], SHOWING) else state_before,
+        expected_line(violation) if isinstance(case.program[violation.at], SHOWING) else state_before,
     ]
 
 
@@ -330,12 +238,3 @@ def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
 def _outcome(case: Case) -> Outcome:
     """Returns the outcome of the failing instruction."""
     return case.observation[case.violation.at].outcome
-
-
-def _values(value: np.ndarray) -> str:
-    return repr(_in_code(np.asarray(value).tolist()))
-
-
-def _in_code(value: Any) -> Any:
-    """Returns nested lists of numbers in which NaN and infinity are written as calls of `float`."""
-    return [_in_code(each) for each in value] if isinstance(value, list) else literals.literal(value)
