@@ -20,6 +20,7 @@ from autograd_conformance.checking.audit.gating import NOTHING_WAITS
 from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.workers import audit
+from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
@@ -40,6 +41,8 @@ from autograd_conformance.programs.language import Attrs, Grad, Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building import alphabet
+from examples import tiny
+from examples.tiny_adapter import Tiny
 
 
 class Costly(TorchRegions):
@@ -297,3 +300,30 @@ def test_rules_that_are_tested_come_before_what_is_many(
 
 def _item(rule: str, **fields: Any) -> Any:
     return SimpleNamespace(get_closest_marker=lambda _: SimpleNamespace(args=(rule,)), **fields)
+
+
+class WrongInOneShape(Tiny):
+    """The sine raises an error for numbers, and is wrong for vectors."""
+
+    name = "wrong in one shape"
+
+    def apply(self, op: str, operands: Any, attrs: Any) -> Any:
+        (made,) = super().apply(op, operands, attrs)
+        if op == "sin" and not made.data.shape:
+            return tiny.add(made, None)
+        if op == "sin" and len(made.data.shape) == 1 and made.data.size > 1:
+            made.data = made.data + 1
+        return (made,)
+
+
+def test_a_wrong_value_comes_before_an_error_of_another_shape():
+    told: list[RuleViolated] = []
+    check = Check(InProcess(WrongInOneShape()), on_violation=told.append)
+    with pytest.raises(RuleViolated) as caught:
+        check_all(check, programs("sin", ("float64",)))
+    assert category_of(caught.value.violation).severity == "value"
+    assert told == [caught.value] and check.shortest is caught.value
+    numbers = [each for each in programs("sin", ("float64",)) if not each[0].value.shape]
+    with pytest.raises(RuleViolated) as caught:
+        check_all(Check(InProcess(WrongInOneShape())), numbers)
+    assert category_of(caught.value.violation).severity == "wrong error"

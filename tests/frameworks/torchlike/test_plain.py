@@ -169,3 +169,26 @@ def test_functions_are_found_in_submodules_where_there_is_no_functional(monkeypa
     program = parse("a = leaf 3; b = square a; backward b", VOCABULARY)
     target = InProcess(adapter)
     assert "square" in target.ops and first_violation(program, target.observe(program), target) is None
+
+
+def squeeze(self: plain_module.Tensor, dim: int) -> plain_module.Tensor:
+    shape = list(self.data.shape)
+    del shape[range(self.data.ndim)[dim]]  # raises an error about its index if the dimension is a tuple
+    return self.reshape(*shape)
+
+
+def power(self: plain_module.Tensor, other: object) -> NoReturn:
+    raise Exception("Power can only be float or int")
+
+
+def test_one_dimension_in_place_of_a_tuple_is_another_form(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plain_module.Tensor, "squeeze", squeeze, raising=False)
+    monkeypatch.setattr(plain_module.Tensor, "__pow__", power, raising=False)
+    found = TorchLike("tests.frameworks.torchlike.plain")
+    assert found.code.templates["squeeze"] == "{0}.squeeze(*{dim})"
+    assert "pow" not in found.ops, "it says that it takes no tensor"
+    program = parse(
+        "a = leaf [[1], [2]]; b = squeeze a dim=(1,); c = exp b; d = sum c dim=(0,) keepdim=False", VOCABULARY
+    )
+    target = InProcess(found)
+    assert first_violation(program, target.observe(program), target) is None

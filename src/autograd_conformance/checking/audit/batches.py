@@ -6,12 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import get_args
+from unittest import SkipTest
 
 from autograd_conformance.checking.audit.joining import MOST, can_join, joined, run_joined, with_first
 from autograd_conformance.checking.audit.programs import sample
+from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
+from autograd_conformance.reporting.records.failure import Severity
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The severities of violations, the worst first."""
 
 GROUP = 16
 """Largest number of ops whose programs are joined into one batch."""
@@ -20,15 +27,50 @@ GROUP = 16
 def check_all(check: Check, programs: Iterable[Program]) -> None:
     """Checks programs: each on its own, or, if compiling is expensive, many joined into one. If the joined program
     violates a rule, each is checked on its own.
+
+    Raises the first wrong value; if there is none, the worst violation: an error that is missing, another error, or a
+    wrong form. A program that raises an error says nothing about the values of others.
     """
-    rest = iter(programs)
-    while group := list(islice(rest, MOST if check.target.programs_each else 1)):
-        together = [program for program in group if can_join(program)]
-        alone = [program for program in group if not can_join(program)]
-        for program in alone if len(together) > 1 else group:
-            check(program)
-        if len(together) > 1:
-            _check_joined(check, together)
+    rest, worst, report = iter(programs), None, check.on_violation
+    check.on_violation = None
+    try:
+        while group := list(islice(rest, MOST if check.target.programs_each else 1)):
+            try:
+                _check_group(check, group)
+            except RuleViolated as broken:
+                if worst is None or _rank(broken) < _rank(worst):
+                    worst = broken
+                if not _rank(worst):
+                    break
+    except SkipTest:  # the test's share of the budget ended
+        if worst is None:
+            raise
+    finally:
+        check.on_violation = report
+    if worst is not None:
+        _raise(check, worst)
+
+
+def _rank(broken: RuleViolated) -> int:
+    """Returns the place of a violation among those of one op: 0 for a wrong value, the worst."""
+    return SEVERITIES.index(category_of(broken.violation).severity)
+
+
+def _raise(check: Check, broken: RuleViolated) -> None:
+    """Raises a violation as the one that a test found."""
+    check.shortest = broken
+    if check.on_violation is not None:
+        check.on_violation(broken)
+    raise broken
+
+
+def _check_group(check: Check, group: Sequence[Program]) -> None:
+    together = [program for program in group if can_join(program)]
+    alone = [program for program in group if not can_join(program)]
+    for program in alone if len(together) > 1 else group:
+        check(program)
+    if len(together) > 1:
+        _check_joined(check, together)
 
 
 def _check_joined(check: Check, programs: Sequence[Program]) -> None:

@@ -21,6 +21,12 @@ OF_NUMBERS = re.compile(r"'(?:tuple|list)' object cannot be interpreted as an in
 ONE_TUPLE = re.compile(r"^(\{0\}\.\w+\()(\{(?:shape|dims)\}\))$")
 """Pattern of the call of a method whose only argument is a tuple."""
 
+OF_ONE_NUMBER = re.compile(r"not ['\"]?(?:tuple|list)\b")
+"""Pattern of an error of a function that takes one number in place of a tuple, and uses what it is given as one."""
+
+LAST_DIM = re.compile(r"^(.*(?:, |\())(\{dim\}\))$")
+"""Pattern of a call whose last argument is a tuple of dimensions."""
+
 NAMES = {"dim": "axis", "keepdim": "keepdims"}
 """NumPy's names of PyTorch's keywords."""
 
@@ -41,6 +47,8 @@ def other_calls(template: str, why: str) -> Iterator[str]:
     """
     if OF_NUMBERS.search(why) and ONE_TUPLE.match(template):
         yield ONE_TUPLE.sub(r"\1*\2", template)
+    if OF_ONE_NUMBER.search(why) and LAST_DIM.match(template):
+        yield LAST_DIM.sub(r"\1*\2", template)
     lacking = LACKING.search(why)
     keyword = lacking[1] if lacking else ""
     if keyword in NAMES:

@@ -20,7 +20,7 @@ from autograd_conformance.frameworks.probing.smallest import CALLED, SMALLEST, S
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
-from autograd_conformance.frameworks.torchlike.keywords import fixed, other_calls
+from autograd_conformance.frameworks.torchlike.keywords import LAST_DIM, OF_ONE_NUMBER, fixed, other_calls
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
@@ -39,7 +39,8 @@ REFUSALS = re.compile(
     r"|incompatible (function|constructor) arguments"
     r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
     r"|got multiple values|not differentiable|no derivative|object is not callable"
-    r"|object cannot be interpreted as an integer|bad operand type|is not subscriptable",
+    r"|object cannot be interpreted as an integer|bad operand type|is not subscriptable"
+    r"|can only be (an? )?(float|int|number|scalar)",
     re.IGNORECASE,
 )
 """The words of messages about something that a framework does not have, or about the signature of a call."""
@@ -183,7 +184,7 @@ def missing_op(adapter: Adapter, name: str, dtype: str, limit: Limit = Limit()) 
     for shapes, attrs in simplest_calls(op) if name in TABLE else calls_by_dimensions(op).values():
         match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
             case Raised(error):
-                why = refusal(error, name not in TABLE) or _refusal_of_none(error, op)
+                why = refusal(error, name not in TABLE) or _refusal_of_argument(error, op)
             case _:
                 return None
     return why
@@ -212,10 +213,15 @@ def other_call(adapter: TorchInterface, name: str, dtype: str, why: str) -> str 
     return None
 
 
-def _refusal_of_none(error: BaseException, op: Op) -> str | None:
-    """Returns why an error says that an op's code may not pass None, where PyTorch takes None; None if it does not."""
-    passes = isinstance(op.torch, str) and "None" in op.torch
-    return f"it takes no None: {message(error)}" if passes and "'NoneType'" in str(error) else None
+def _refusal_of_argument(error: BaseException, op: Op) -> str | None:
+    """Returns why an error says that an op's code may not pass None or a tuple, where PyTorch takes it; None if it does
+    not say so.
+    """
+    code = op.torch if isinstance(op.torch, str) else ""
+    if "None" in code and "'NoneType'" in str(error):
+        return f"it takes no None: {message(error)}"
+    is_about_tuple = isinstance(error, TypeError) and OF_ONE_NUMBER.search(str(error)) is not None
+    return f"it takes no tuple: {message(error)}" if is_about_tuple and LAST_DIM.match(code) else None
 
 
 def missing_dimensions(adapter: Adapter, name: str, dtype: str, limit: Limit) -> Iterator[tuple[int, str]]:
