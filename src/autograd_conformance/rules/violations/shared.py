@@ -175,6 +175,14 @@ class GradientForm(Observed, Expected):
     shape: Shape
     dtype: str
 
+    def text_among(self, expected: Collection[GradientForm]) -> str:
+        """Returns the form as a clause that says no more than what differs from the expected forms."""
+        if self.shape in [each.shape for each in expected]:
+            return f"a gradient of dtype {self.dtype}"
+        if self.dtype in [each.dtype for each in expected]:
+            return f"a gradient of shape {self.shape}"
+        return self.observed_text()
+
     def severity_among(self, expected: Collection[Expected]) -> Severity:
         """Returns "form" if only the dtype is wrong, and "value" if the gradient has none of the shapes in `expected`,
         because its numbers are then wrong.

@@ -12,6 +12,7 @@ from autograd_conformance.rules.diagnosis.kinds import Diagnosis
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
 from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import RaisedError
+from autograd_conformance.rules.violations.shared import GradientForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,9 @@ class Violation:
             isinstance(each.expected, ExpectedError) for each in self.allowed
         ):
             return self.observed.text_of_any_kind()
+        if isinstance(self.observed, GradientForm):
+            forms = [each.expected for each in self.allowed if isinstance(each.expected, GradientForm)]
+            return self.observed.text_among(forms)
         return self.observed.observed_text()
 
     def allowed_texts(self) -> tuple[tuple[str, str], ...]:
