@@ -276,3 +276,10 @@ def test_related_programs_get_the_same_other_numbers() -> None:
     assert found.violation.rule == "relations/order"
     scaled = replace(related, rule="relations/scaling")
     assert reduced(Case(first, seen, violation, target, scaled)).related == scaled
+
+
+def test_the_numbers_of_a_program_that_somebody_wrote_stay():
+    case = broken("a = leaf [0.3, 0.1]; b = exp a; backward a with [1, 1]; backward a with [0.7, 0.2]")
+    found = reduced(case, keeps_numbers=True).program
+    assert render(found) == "a = leaf [0.3, 0.1]\nbackward a with [1, 1]\nbackward a with [0.7, 0.2]"
+    assert "0.3" not in render(reduced(case).program)

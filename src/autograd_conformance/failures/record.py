@@ -106,8 +106,9 @@ def _explained(
     """Makes the record of a violation: reduced, explained, and with a replay file."""
     found = Case.of(broken, until).with_crashes_as_errors()
     if broken.related is not None:
-        return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)
-    case = with_confirmed_cause(_reduced_case(found, session.framework.known))
+        small = reduced(found, session.framework.known, keeps_numbers=file is not None)
+        return _related_failure(small, test, session, verdict, file)
+    case = with_confirmed_cause(_reduced_case(found, session.framework.known, file is not None))
     violation = case.violation
     path = file or replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
@@ -167,12 +168,12 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
     )
 
 
-def _reduced_case(case: Case, known: Sequence[Known]) -> Case:
+def _reduced_case(case: Case, known: Sequence[Known], keeps_numbers: bool) -> Case:
     """Returns the failure in the smallest program found, or in the original program up to the failing line, if its code
     with loops has fewer lines.
     """
     whole = without_earlier_calls(without_later_lines(case, known), known)
-    small = reduced(whole, known)
+    small = reduced(whole, known, keeps_numbers=keeps_numbers)
     return whole if 0 < len(whole.loop.splitlines()) < len(small.program) else small
 
 

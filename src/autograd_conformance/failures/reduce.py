@@ -53,25 +53,28 @@ TRIES = 200
 """Number of smaller programs after which the reduction of one failure ends."""
 
 
-def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case:
+def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES, keeps_numbers: bool = False) -> Case:
     """Returns the same failure in the smallest program found. Of two related programs, only the numbers are changed.
+    With `keeps_numbers`, the numbers stay those of the program, which somebody wrote.
 
     The search takes at most half of the time until the case's deadline.
     """
     if case.related is not None:
-        return _related_with_distinct_numbers(case, known)
+        return case if keeps_numbers else _related_with_distinct_numbers(case, known)
     before, left, until = None, tries, case.middle()
     case = _with_smaller_tensors(without_later_lines(case, known), known, until)
     while before != case.program and left > 0 and time.monotonic() < until:
         before, at = case.program, len(case.program)
         while at > 0 and left > 0 and time.monotonic() < until:
             at = min(at, len(case.program)) - 1
-            for smaller in _smaller(case.program, at, at == case.violation.at):
+            for smaller in _smaller(case.program, at, at == case.violation.at, keeps_numbers):
                 left -= 1
                 found = _same_failure(case, smaller, known)
                 if found is not None:
                     case = found
                     break
+    if keeps_numbers:
+        return case
     distinct = (_same_failure(case, program, known) for program in _with_distinct_numbers(case.program))
     return next((found for found in distinct if found is not None and _is_as_clear(found, case)), case)
 
@@ -94,9 +97,9 @@ def _with_smaller_tensors(case: Case, known: Sequence[Known], until: float) -> C
     return case
 
 
-def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
+def _smaller(program: Program, at: int, failing: bool, keeps_numbers: bool) -> Iterator[Program]:
     """Yields programs in which one instruction, number `at`, is removed, bypassed or simplified. If it is the failing
-    instruction, it stays.
+    instruction, it stays, and so do numbers with `keeps_numbers`.
     """
     step = program[at]
     if not failing:
@@ -113,7 +116,8 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         yield replaced(program, at, replace(step, create_graph=False))
     if program.mode(at):
         yield with_modes(program, at, ())
-    yield from (replaced(program, at, simpler) for simpler in _simpler(step))
+    if not keeps_numbers:
+        yield from (replaced(program, at, simpler) for simpler in _simpler(step))
 
 
 def _simpler(step: Instruction) -> Iterator[Instruction]:
