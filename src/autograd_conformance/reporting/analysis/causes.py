@@ -3,12 +3,13 @@ cause in full and the others by name.
 
 Two failures are put into one group only if the records give one of these reasons:
 
-- They have the same signature, and the signature is general: the same shape in place of another, a gradient that was
-not summed where an operand was broadcast, the same error with the same message, NaN at operands of 0, the same missing
-error, the same flag or memory under one rule.
+- They have the same signature, and the signature is general: the same shape in place of another, the same error with
+the same message, NaN at operands of 0, the same missing error, the same flag or memory under one rule.
 - They have the same meaning, whatever the messages are: an operand without a batch or without elements, a number of
-Python in place of a tensor, indices that are no integers, a write that changes nothing, float64 numbers that are as
-exact as in float32.
+Python in place of a tensor, indices that are no integers, a reduced dimension that the derivative does not restore, a
+gradient that is not summed over a broadcast dimension, a write that changes nothing, float64 numbers that are as exact
+as in float32.
+- They move leaves to wrong places by one optimizer, whose formula is wrong without other settings.
 - Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
 without that op only. A failure that was only counted, in a program of several ops, may name the op of its test.
 - Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
