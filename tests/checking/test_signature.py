@@ -63,6 +63,8 @@ def test_a_shape_that_differs_by_dimensions_of_length_1_is_general() -> None:
     assert signature(ResultShape((1, 3)), ResultShape((3,))) == signature(ResultShape((5, 1)), ResultShape((5,)))
     assert signature(ResultShape((3,)), ResultShape((1, 3))) != signature(ResultShape((1, 3)), ResultShape((3,)))
     assert signature(ResultShape((1,)), ResultShape(())) != signature(ResultShape((1, 3)), ResultShape((3,)))
+    assert signature(ResultShape(()), ResultShape((1,))) == signature(ResultShape(()), ResultShape((1, 1)))
+    assert signature(ResultShape(()), ResultShape((1,))) != signature(ResultShape((1,)), ResultShape(()))
 
 
 @pytest.mark.parametrize(("got", "want"), [((1, 1, 5), (1, 1, 6)), ((2, 3), (3, 2)), ((4,), ()), ((6,), (2, 3))])

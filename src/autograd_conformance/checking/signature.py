@@ -185,7 +185,9 @@ def _shapes(got: Shape, want: Shape | None) -> _Difference:
         return _Difference(str(got), None, False)
     if sorted(x for x in got if x != 1) != sorted(x for x in want if x != 1) or len(got) == len(want):
         return _Difference(str(got), str(want), False)
-    if not want or not got:
+    if not got:
+        return _Difference(str(got), "dimensions of length 1", True)
+    if not want:
         return _Difference(str(got), str(want), True)
     more = len(got) - len(want)
     return _Difference(f"{abs(more)} {'more' if more > 0 else 'fewer'} of length 1", None, True)
