@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.meanings import (
+    BROADCAST,
     EMPTY,
     INDEX,
     NUMBER,
@@ -135,3 +136,19 @@ def test_a_call_that_takes_no_number_is_named() -> None:
     said = "__sub__(): incompatible function arguments."
     assert error_meaning(program, 1, "subtract_scalar", said) == NUMBER
     assert error_meaning(program, 2, "square", said) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("a = leaf [1, 2, 3]; b = leaf 2; c = multiply a b; backward c with [1, 1, 1]", BROADCAST),
+        ("a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; c = multiply b a; backward c with [1, 1]", BROADCAST),
+        ("a = leaf [1, 2]; b = leaf [3, 4]; c = multiply a b; backward c with [1, 1]", None),
+        ("a = leaf [[1, 2], [3, 4]]; b = leaf [3, 4]; c = matmul a b; backward c with [1, 1]", None),
+        ("a = leaf [[1], [2]]; b = reshape a shape=(2,); c = leaf 1; d = add b c; backward d with [1, 1]", None),
+    ],
+)
+def test_a_gradient_that_cannot_be_summed_to_its_operand(text: str, meaning: str | None) -> None:
+    program = parse(text, VOCABULARY)
+    assert error_meaning(program, len(program) - 1, None, "cannot reshape array of size 3 into shape (1,)") == meaning
+    assert error_meaning(program, len(program) - 1, None, "list index out of range") is None

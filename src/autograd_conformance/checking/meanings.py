@@ -6,11 +6,21 @@ may be small by accident.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from autograd_conformance.ops.forms import unbatched_rank
-from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Instruction, Leaf, Program, Shape
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Grad,
+    InPlace,
+    Instruction,
+    Leaf,
+    Program,
+    Ref,
+    Shape,
+)
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.failure import ErrorSize
@@ -60,6 +70,9 @@ def error_meaning(program: Program, at: int, op: str | None, message: str) -> st
     """Returns what an error on a legal call of an op means; None if the message and the operands do not show it."""
     if _NUMBER.search(message) or (_ARGUMENTS.search(message) and _is_with_number(program[at])):
         return NUMBER
+    is_about_shape = isinstance(program[at], (Backward, Grad)) and _SHAPE.search(message) is not None
+    if is_about_shape and _broadcasts(program):
+        return BROADCAST
     if op is None:
         return None
     if _INDEX.search(message):
@@ -70,7 +83,7 @@ def error_meaning(program: Program, at: int, op: str | None, message: str) -> st
     rank = unbatched_rank(op)
     if rank is not None and shapes and len(shapes[0]) == rank and _RANK.search(message):
         return UNBATCHED
-    if isinstance(program[at], (Backward, Grad)) and _SHAPE.search(message) and _drops_dimension(program, op):
+    if is_about_shape and _drops_dimension(program, op):
         return REDUCED
     return None
 
@@ -78,6 +91,33 @@ def error_meaning(program: Program, at: int, op: str | None, message: str) -> st
 def _is_with_number(step: Instruction) -> bool:
     """Whether an instruction applies an op to a tensor and a number of Python."""
     return isinstance(step, (Apply, InPlace)) and "scalar" in dict(step.attrs)
+
+
+def _broadcasts(program: Program) -> bool:
+    """Whether one op of a program, and only one, broadcasts its operands, and no other op changes a shape but to that
+    of a number.
+    """
+    if program.stateful or program.modes:
+        return False
+    shapes = {ref: np.shape(value) for ref, value in Reference(program).values.items()}
+    several = []
+    for at, step in enumerate(program):
+        if not isinstance(step, Apply):
+            continue
+        given, made = [shapes[ref] for ref in step.args], shapes[Ref(at)]
+        if len({*given}) > 1:
+            several.append(_is_broadcast(given, made))
+        elif made not in (*given, ()):
+            return False
+    return several == [True]
+
+
+def _is_broadcast(given: Sequence[Shape], made: Shape) -> bool:
+    """Whether operands of these shapes are broadcast to the shape of the result."""
+    try:
+        return np.broadcast_shapes(*given) == made
+    except ValueError:
+        return False
 
 
 def _drops_dimension(program: Program, op: str) -> bool:
