@@ -91,7 +91,7 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
 
 @pytest.mark.parametrize("part", ["reduced", "with_confirmed_cause", "explain", "votes", "script", "flow"])
 def test_a_violation_that_cannot_be_explained_is_recorded(part, tmp_path: Path, monkeypatch):
-    def fails(*given: object) -> None:
+    def fails(*given: object, **named: object) -> None:
         raise TypeError("shapes (3, 1) and (2, 1)")
 
     session = Session.of(Settings("tests.frameworks.adapters.faulty:Faulty", tmp_path))
