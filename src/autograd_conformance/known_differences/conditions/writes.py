@@ -97,8 +97,8 @@ class _WritesViewedLeaf(ProgramFlag):
 
 
 class WritesOverlappingLeaf(_WritesViewedLeaf):
-    """Before the failing instruction, a write changes a leaf that overlaps itself in memory, after a view of this leaf
-    was taken. Such a leaf is a detached result of a broadcast or of sliding windows.
+    """Before the failing instruction, a write or an optimizer step changes a leaf that overlaps itself in memory, after
+    a view of this leaf was taken. Such a leaf is a detached result of a broadcast or of sliding windows.
     """
 
     key, old_key = "writes_overlapping_leaf", "overlapped"
