@@ -317,12 +317,12 @@ class WrongInOneShape(Tiny):
 
 
 def test_a_wrong_value_comes_before_an_error_of_another_shape():
-    told: list[RuleViolated] = []
-    check = Check(InProcess(WrongInOneShape()), on_violation=told.append)
+    reported: list[RuleViolated] = []
+    check = Check(InProcess(WrongInOneShape()), on_violation=reported.append)
     with pytest.raises(RuleViolated) as caught:
         check_all(check, programs("sin", ("float64",)))
     assert category_of(caught.value.violation).severity == "value"
-    assert told == [caught.value] and check.shortest is caught.value
+    assert reported == [caught.value] and check.shortest is caught.value
     numbers = [each for each in programs("sin", ("float64",)) if not each[0].value.shape]
     with pytest.raises(RuleViolated) as caught:
         check_all(Check(InProcess(WrongInOneShape())), numbers)

@@ -30,29 +30,34 @@ def observed_lines(what: str, violation: Violation, dialect: Dialect, is_gradien
     """Returns lines that print a wrong value: its shape, its dtype or its flag, if only that is wrong, or else its
     elements.
     """
-    expected = [each.expected for each in violation.allowed]
-    match violation.observed:
-        case ResultShape() if dialect.shape:
-            what = dialect.shape.format(value=what)
-            shown = what
-        case GradientForm(shape) if dialect.shape and shape not in [getattr(each, "shape", None) for each in expected]:
-            what = dialect.shape.format(value=what)
-            shown = what
-        case ResultDtype() | GradientForm() if dialect.dtype and violation.got is None:
-            what = dialect.dtype.format(value=what)
-            shown = what
-        case ResultDtype():
-            return [f'print("observed:     ", {violation.observed_text()!r})']
-        case Flag() if dialect.flag:
-            what = dialect.flag.format(value=what)
-            shown = what
-        case Flag():
-            return [f'print("observed:     ", {violation.observed_text()!r})']
-        case NoGradient():
-            shown = what
-        case _:
-            shown = _readable(what, violation, dialect, is_gradient)
+    observed = violation.observed
+    reads = _template(violation, dialect)
+    if reads:
+        what = reads.format(value=what)
+        return [print_line(f"{what} is      ", what)]
+    if isinstance(observed, (ResultDtype, Flag)):
+        return [f'print("observed:     ", {violation.observed_text()!r})']
+    shown = what if isinstance(observed, NoGradient) else _readable(what, violation, dialect, is_gradient)
     return [print_line(f"{what} is      ", shown)]
+
+
+def _template(violation: Violation, dialect: Dialect) -> str:
+    """Returns the template that reads the part of a value that alone is wrong; empty if that is its elements, or if the
+    dialect has no such template.
+    """
+    match violation.observed:
+        case ResultShape():
+            return dialect.shape
+        case GradientForm(shape):
+            expected = [each.expected for each in violation.allowed]
+            is_dtype = shape in [each.shape for each in expected if isinstance(each, GradientForm)]
+            return dialect.dtype if is_dtype else dialect.shape
+        case ResultDtype():
+            return dialect.dtype
+        case Flag():
+            return dialect.flag
+        case _:
+            return ""
 
 
 def _readable(what: str, violation: Violation, dialect: Dialect, is_gradient: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,11 +111,10 @@ def merged(old: Result, new: Result) -> Result:
     """Returns the result of a test that ran again from its beginning: the new one, with the programs and seconds of
     both. What exercised a rule is counted once.
     """
-    rules = {*old.exercised, *new.exercised}
     return replace(
         new,
         programs=old.programs + new.programs,
-        exercised={rule: max(old.exercised.get(rule, 0), new.exercised.get(rule, 0)) for rule in sorted(rules)},
+        exercised=dict(Counter(old.exercised) | Counter(new.exercised)),
         left_open=old.left_open + new.left_open,
         instructions=old.instructions + new.instructions,
         judged=old.judged + new.judged,
