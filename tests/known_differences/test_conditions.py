@@ -268,6 +268,7 @@ ROWS: dict[str, list[Row]] = {
     ],
     "writes_overlapping_leaf": [
         row(True, f"{OVERLAPS}; d = expand_dims c dim=0; write a sin_; e = sin c", True),
+        row(True, f"{OVERLAPS}; d = expand_dims c dim=0; e = detach a; step e sgd lr=1.0; f = sin c", True),
         row(True, f"{OVERLAPS}; d = expand_dims c dim=0; e = flip a dims=(0,); write e sin_; f = sin c", False),
         row(True, f"{OVERLAPS}; write a sin_; d = expand_dims c dim=0; e = sin c", False),
         row(True, f"{OVERLAPS}; d = expand_dims b dim=0; write a sin_; e = sin c", False),  # not detached
