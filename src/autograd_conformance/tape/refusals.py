@@ -2,7 +2,7 @@
 
 Such an error shows that the adapter's `classify` lacks a line; it breaks no rule. There are three exceptions: the
 adapter claims to know every error of its framework; the error is an accident, by which no framework refuses a call; or
-the rules expect the call to return, and the error does not say that something is not implemented.
+the rules let the call return as well, and the error does not say why it may raise.
 """
 
 from __future__ import annotations
@@ -24,13 +24,25 @@ ACCIDENTS = frozenset(
 )  # fmt: skip
 """Types of errors that occur by accident and by which no framework refuses a call; ends of processes are among them."""
 
-UNSUPPORTED = re.compile(
-    r"not (?:yet |been |currently )*(?:implement|support)|n['o]t support|unsupported|unimplemented"
-    r"|no (?:gradient|derivative|grad)\w* (?:is |was |rule |function |formula )*(?:defined|registered|implemented)",
-    re.IGNORECASE,
-)
-"""The pattern, searched in an error's message, of phrases that say that something is not implemented."""
+SAYS = {
+    Kind.NOT_IMPLEMENTED: re.compile(
+        r"not (?:yet |been |currently )*(?:implement|support)|n['o]t support|unsupported|unimplemented"
+        r"|no (?:gradient|derivative|grad)\w* (?:is |was |rule |function |formula )*(?:defined|registered|implemented)",
+        re.IGNORECASE,
+    ),
+    Kind.MODIFIED: re.compile(
+        r"(?:modif|mutat|chang|overwrit|written)\w*\b.{0,40}\bin[- ]?place|in[- ]?place.{0,40}\b(?:modif|mutat|chang|writ)"
+        r"|\bversion\b.{0,40}\bexpected|expected.{0,40}\bversion\b",
+        re.IGNORECASE,
+    ),
+    Kind.GRAPH_FREED: re.compile(
+        r"\b(?:already|been|was) (?:\w+ )?(?:freed|released|cleared|consumed)\b|second time", re.IGNORECASE
+    ),
+}
+"""For some kinds of errors, the pattern of phrases in a message that say so, searched where a call may also return."""
 
+_MISTAKEN = {Kind.NON_SCALAR_ROOT: Kind.COTANGENT_SHAPE}
+"""Kinds that a message may name although a call is refused for another reason: both are about the cotangent's shape."""
 
 _SHAPE = re.compile(r"[(\[]\s*#(?:\s*,\s*#)*,?\s*[)\]]|(?<!\w)\(\s*\)|\[\s*\]")
 """A shape, or a list of numbers, after `#` took the place of each number; the brackets of a call are none."""
@@ -57,16 +69,21 @@ class Refusal:
 def kind_of_unknown_error(
     observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
 ) -> Kind | None:
-    """Returns the kind of error that an unclassified error counts as; None if it counts as unclassified."""
+    """Returns the kind of error that an unclassified or mistaken error counts as; None if it counts as what it is."""
     raised = observed.outcome
-    if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(observed.region) > 1:
+    if not isinstance(raised, Raised) or len(observed.region) > 1 or Capability.KNOWS_ERRORS in capabilities:
         return None
-    if Capability.KNOWS_ERRORS in capabilities or Kind.UNKNOWN in expectation.raises or raised.type in ACCIDENTS:
+    if raised.kind in _MISTAKEN and raised.kind not in expectation.raises:
+        return _MISTAKEN[raised.kind] if _MISTAKEN[raised.kind] in expectation.raises else None
+    if raised.kind is not Kind.UNKNOWN or Kind.UNKNOWN in expectation.raises or raised.type in ACCIDENTS:
         return None
     if expectation.returns is None:
         return next(iter(expectation.raises), None)
-    unsupported = raised.type == "NotImplementedError" or UNSUPPORTED.search(raised.message)
-    return Kind.NOT_IMPLEMENTED if unsupported and Kind.NOT_IMPLEMENTED in expectation.raises else None
+    if raised.type == "NotImplementedError" and Kind.NOT_IMPLEMENTED in expectation.raises:
+        return Kind.NOT_IMPLEMENTED
+    return next(
+        (kind for kind, words in SAYS.items() if kind in expectation.raises and words.search(raised.message)), None
+    )
 
 
 def with_known_kind(

@@ -46,7 +46,7 @@ class Reader:
         self.adapter = adapter
         self.dtype = adapter.dtype
         self.requires_grad = _always_none if Capability.REQUIRES_GRAD in unreadable else adapter.requires_grad
-        self.identity = _always_none if Capability.IDENTITY in unreadable else adapter.identity
+        self.identity = adapter.identity if Capability.IDENTITY in shows else _always_none
         self.memory = adapter.memory if Capability.MEMORY in shows else _always_none
         self.strides = adapter.strides if Capability.LAYOUT in shows else _always_none
         self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _always_none

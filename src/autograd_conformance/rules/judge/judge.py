@@ -186,7 +186,9 @@ def _identify_refusal(judging: Judging, traced: TraceStep) -> None:
     one.
     """
     if kind := kind_of_unknown_error(traced.observed, traced.expectation, judging.capabilities):
-        judging.refusals.append(Refusal.of(cast(Raised, traced.observed.outcome), kind))
+        raised = cast(Raised, traced.observed.outcome)
+        if raised.kind is Kind.UNKNOWN:
+            judging.refusals.append(Refusal.of(raised, kind))
         traced.observed = with_known_kind(traced.observed, traced.expectation, judging.capabilities)
 
 

@@ -24,13 +24,16 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 
 def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether several values hold one gradient object to which a call adds."""
+    """Whether several values hold one gradient object to which a call adds, or gradients that share memory if the
+    framework does not tell objects apart.
+    """
     objects = tape.reference.tape.same_object
     held = {
         objects.get(r, r): gradient for r in traversal.must_accumulate if (gradient := tape.grads.get(r)) is not None
     }
-    identities = [g.identity for g in held.values() if g.value.size and g.identity is not None]
-    return len(set(identities)) < len(identities)
+    found = [(g.identity, None if g.identity is not None else g.memory) for g in held.values() if g.value.size]
+    known = [each for each in found if each != (None, None)]
+    return len(set(known)) < len(known)
 
 
 def goes_through_views_of_toggled(tape: TapeState, traversal: Traversal) -> bool:
