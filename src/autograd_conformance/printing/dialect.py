@@ -87,7 +87,7 @@ class Dialect:
     """The code that fills the field {flags} for leaves that require no grad, and for cotangents."""
     cotangent: str = ""
     """Template of a cotangent, from {data} and {dtype}, where a call takes an array; empty if it is written like all
-    other tensors.
+    other tensors. The data of one without elements are `numpy.zeros`, or `np.zeros` if the prelude imports that name.
     """
     sequences: frozenset[str] = frozenset()
     """Names of ops whose code returns a sequence, even for one result."""
@@ -450,7 +450,8 @@ def cotangent(value: Literal, dialect: Dialect) -> str:
     """Writes a cotangent as code."""
     if not dialect.cotangent:
         return tensor(value, dialect)
-    data = f"numpy.zeros({value.shape})" if 0 in value.shape else _nested(value)
+    numpy = "np" if "import numpy as np" in dialect.prelude else "numpy"
+    data = f"{numpy}.zeros({value.shape})" if 0 in value.shape else _nested(value)
     return dialect.cotangent.format(data=data, dtype=value.dtype)
 
 

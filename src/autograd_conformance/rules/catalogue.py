@@ -284,7 +284,7 @@ _RULES = (
     _must(slugs.ERRORS_LEGAL_RETURNS, "A legal call MUST return.", BACKWARD, MECHANICS),
     _should(slugs.ERRORS_REFUSAL_KEEPS_GRADIENTS, "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Capability.IMPERATIVE,)),
     _should(slugs.ERRORS_REFUSAL_KEEPS_GRAPH, "A call that is refused for its arguments SHOULD leave the graph walkable.", AUTOGRAD_BACKWARD),
-    _must(slugs.ERRORS_ATOMIC, "After a backward call that failed on a freed graph each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Capability.IMPERATIVE, Capability.FREES), of=(SAVING, TWO_OPERANDS)),
+    _must(slugs.ERRORS_ATOMIC, "After a backward call that failed midway, such as on a freed graph or an overwritten value, each leaf MUST hold its old gradient or the complete new one.", MECHANICS, needs=(Capability.IMPERATIVE, Capability.FREES), of=(SAVING, TWO_OPERANDS)),
     _must(slugs.ERRORS_RECOVERS, "After a call that failed, everything that it did not free MUST work as before.", MECHANICS, needs=(Capability.IMPERATIVE,)),
     # memory: how long saved tensors are alive
     _must(slugs.MEMORY_FREED, "A backward call that does not retain the graph MUST release the saved tensors of the part that it walks, and no others.", BACKWARD, CONTROLS, needs=(Capability.COUNTS_SAVED, Capability.FREES), of=(SAVING,)),

@@ -482,6 +482,20 @@ def test_leaves_are_made_by_the_class_where_the_function_makes_none(with_a_class
     assert (values[0].dtype, values[0].value.tolist()) == ("float32", [1.0, 2.0])
 
 
+def test_a_cotangent_that_is_a_number_loses_the_dimension_that_leaves_gain(monkeypatch: pytest.MonkeyPatch):
+    module = ModuleType("with_one_number")
+    module.__getattr__ = partial_module.__getattr__  # type: ignore[method-assign]
+    module.tensor = lambda data, **flags: torch.tensor(np.atleast_1d(data), **flags)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "with_one_number", module)
+    monkeypatch.setattr(adapters, "search", lambda adapter: Findings("with_one_number", "1"))
+    target = InProcess(TorchLike("with_one_number"))
+    program = parse("a = leaf [1, 2]; b = sum a dim=(0,) keepdim=False; backward b with 3", VOCABULARY)
+    assert code(program, target.dialect)[-1].endswith(".reshape(()))")
+    for observed in (target.observe(program), target.observe_printed(program)):
+        (gradient,) = observed[-1].gradients.values()
+        assert gradient is not None and gradient.value.tolist() == [3, 3]
+
+
 def test_a_class_is_not_used_where_the_function_is_right():
     assert load("torch-like:torch").maker.name == "tensor"  # type: ignore[attr-defined]
 

@@ -119,6 +119,8 @@ class TorchLike(Reading):
         if self.takes_arrays:
             array = "numpy.array({data}, dtype='{dtype}')"
             self.dialect = replace(self.dialect, prelude=importing_numpy(self.dialect.prelude), cotangent=array)
+        elif self.numbers_gain_dimension:
+            self.dialect = replace(self.dialect, number=f"{self.dialect.tensor}.reshape(())")
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = USUAL, frozenset(Capability)

@@ -48,6 +48,8 @@ class TorchInterface(Adapter):
     """The call that makes leaves."""
     takes_arrays: bool = False
     """Whether calls take arrays as cotangents."""
+    numbers_gain_dimension: bool = False
+    """Whether a tensor that is made from a number has one dimension, which `reshape(())` removes from a cotangent."""
     always_given: Mapping[str, Attrs] = {}
     """The settings of each optimizer that a call gives even where a program leaves them out."""
     usual: Any
@@ -154,7 +156,11 @@ class TorchInterface(Adapter):
     def _cotangents(self, arrays: Sequence[np.ndarray | None]) -> list[Tensor | None]:
         if self.takes_arrays:
             return [*arrays]
-        return [None if array is None else self.tensor(array) for array in arrays]
+        return [None if array is None else self._cotangent(array) for array in arrays]
+
+    def _cotangent(self, array: np.ndarray) -> Tensor:
+        made = self.tensor(array)
+        return made.reshape(()) if self.numbers_gain_dimension and array.ndim == 0 else made
 
     def _give_back(self, arrays: Sequence[np.ndarray | None], given: Sequence[Tensor | None]) -> None:
         """Copy the framework's copies of the cotangents back into the arrays, so that the suite detects a write to

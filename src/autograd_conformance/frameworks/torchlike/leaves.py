@@ -123,8 +123,9 @@ def _is_equal(found: object, expected: object) -> bool:
 
 def find_cotangents(adapter: Reading) -> None:
     """Sets the adapter's `takes_arrays`: whether a call is right with an array as its cotangent, and not with a
-    tensor.
+    tensor; and `numbers_gain_dimension`, if a cotangent without dimensions can be made no other way.
     """
+    adapter.numbers_gain_dimension = _gain_dimension(adapter)
 
     def called(dtype: str) -> object:
         adapter.reset()
@@ -137,6 +138,16 @@ def find_cotangents(adapter: Reading) -> None:
         if any(_is_equal(attempt(called, dtype), [9.0, -20.0]) for dtype in USUAL):
             return
     adapter.takes_arrays = False
+
+
+def _gain_dimension(adapter: Reading) -> bool:
+    """Whether tensors made from numbers have one dimension, and `reshape(())` removes it."""
+
+    def shapes(dtype: str) -> tuple[object, object]:
+        made = adapter.tensor(np.asarray(1.5, dtype))
+        return np.shape(adapter.elements(made)), np.shape(adapter.elements(made.reshape(())))
+
+    return any(attempt(shapes, dtype) == ((1,), ()) for dtype in USUAL)
 
 
 def _described(raised: Raised) -> str:
