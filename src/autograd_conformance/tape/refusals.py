@@ -31,7 +31,8 @@ SAYS = {
         re.IGNORECASE,
     ),
     Kind.MODIFIED: re.compile(
-        r"(?:modif|mutat|chang|overwrit|written)\w*\b.{0,40}\bin[- ]?place|in[- ]?place.{0,40}\b(?:modif|mutat|chang|writ)"
+        r"(?:modif|mutat|chang|overwrit|written)\w*\b.{0,40}\bin[- ]?place"
+        r"|in[- ]?place.{0,40}\b(?:modif|mutat|chang|writ)"
         r"|\bversion\b.{0,40}\bexpected|expected.{0,40}\bversion\b",
         re.IGNORECASE,
     ),

@@ -135,7 +135,10 @@ class TorchLike(Reading):
         """Replaces the code that calls some ops, and the code that is printed of them."""
         self.code = self.code.with_templates(templates)
         if self.dialect is not None:
-            self.dialect = replace(self.dialect, ops={**self.dialect.ops, **templates})
+            prelude = self.dialect.prelude
+            if any("numpy." in template for template in templates.values()):
+                prelude = importing_numpy(prelude)
+            self.dialect = replace(self.dialect, prelude=prelude, ops={**self.dialect.ops, **templates})
 
     def _refuse(self, whys: Mapping[str, str]) -> NoReturn:
         """Raises `ValueError`, which says for each call or dtype why it has no tensors as PyTorch has them."""

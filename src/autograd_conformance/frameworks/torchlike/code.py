@@ -12,6 +12,7 @@ from typing import Any
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.own_numpy import np
 
 FUNCTION = re.compile(r"(?P<module>torch|F)\.(?P<name>\w+)\(\{0\}(, (?P<rest>[^()]*))?\)")
 """Pattern of a template that calls a function of a module with the first operand."""
@@ -30,7 +31,7 @@ class Code:
     def __init__(self, module: ModuleType, functional: ModuleType | None) -> None:
         self.functional = functional
         """The module with the functions of `torch.nn.functional`; None if the framework has none."""
-        self._names: dict[str, Any] = {"torch": module, "F": functional}
+        self._names: dict[str, Any] = {"torch": module, "F": functional, "numpy": np}
         self.templates: Mapping[str, str] = {}
         """Templates of the ops that a framework calls otherwise than PyTorch, by the op's name."""
         self.writes: Mapping[str, str] = {}

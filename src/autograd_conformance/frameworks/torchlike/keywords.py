@@ -1,5 +1,5 @@
 """Calls of ops in other forms than PyTorch's: a keyword under NumPy's name, or without it; numbers one by one in place
-of a tuple.
+of a tuple, or a tuple in place of one number; indices from an array.
 
 PyTorch takes NumPy's names, too. A call without a keyword has PyTorch's default, so the op is limited to that value.
 """
@@ -27,6 +27,26 @@ OF_ONE_NUMBER = re.compile(r"not ['\"]?(?:tuple|list)\b")
 LAST_DIM = re.compile(r"^(.*(?:, |\())(\{dim\}\))$")
 """Pattern of a call whose last argument is a tuple of dimensions."""
 
+OF_SEVERAL = re.compile(r"'int' object is not (?:subscriptable|iterable)|non-iterable int\b|type 'int' has no len")
+"""Pattern of an error of a function that takes a tuple in place of one number."""
+
+OF_INDICES = re.compile(
+    r"\bind(?:ex|ices|exing)\b.*\b(?:int|long)|\b(?:int|long).*\bind(?:ex|ices|exing)\b", re.IGNORECASE | re.DOTALL
+)
+"""Pattern of an error about indices that are no integers."""
+
+DEVICE = re.compile(r", device=\{0\}\.device")
+"""Pattern of the argument by which a tensor of indices is made on the operand's device."""
+
+INDICES = re.compile(r"torch\.tensor\((\{\w+\})\)")
+"""Pattern of a tensor that is made from an attribute, without a dtype."""
+
+PLACES = re.compile(r"^F\.\w*([23])d\(")
+"""Pattern of the call of a function that moves a window along two or three dimensions."""
+
+ALIKE = re.compile(r"(?<!\()\{(kernel_size|stride|padding|dilation|output_padding|output_size)\}")
+"""Pattern of an attribute of a window, a number that counts for all dimensions."""
+
 NAMES = {"dim": "axis", "keepdim": "keepdims"}
 """NumPy's names of PyTorch's keywords."""
 
@@ -49,6 +69,14 @@ def other_calls(template: str, why: str) -> Iterator[str]:
         yield ONE_TUPLE.sub(r"\1*\2", template)
     if OF_ONE_NUMBER.search(why) and LAST_DIM.match(template):
         yield LAST_DIM.sub(r"\1*\2", template)
+    if OF_SEVERAL.search(why) and (places := PLACES.match(template)) and ALIKE.search(template):
+        yield ALIKE.sub(lambda found: f"({', '.join([found[0]] * int(places[1]))})", template)
+    here = DEVICE.sub("", template)
+    if here != template and re.search(r"\bdevice\b", why):
+        yield here
+    if OF_INDICES.search(why) and INDICES.search(here):
+        yield INDICES.sub(r"torch.tensor(numpy.array(\1))", here)
+        yield INDICES.sub(r"numpy.array(\1)", here)
     lacking = LACKING.search(why)
     keyword = lacking[1] if lacking else ""
     if keyword in NAMES:

@@ -8,6 +8,7 @@ from autograd_conformance.frameworks.torchlike.findings import ARRAYS, Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import fixed
 from autograd_conformance.frameworks.torchlike.trials import (
+    OTHER_INDICES,
     has_arrays_as_gradients,
     missing_broadcasts,
     missing_capability,
@@ -48,7 +49,7 @@ def search(adapter: TorchInterface) -> Findings:
     lacking = _capabilities(adapter)
     ops = {name: why for name in SINGLE if (why := missing_op(adapter, name, dtype))}
     templates = {name: code for name, why in ops.items() if (code := other_call(adapter, name, dtype, why))}
-    ops = {name: why for name, why in ops.items() if name not in templates}
+    ops = {name: why for name, why in ops.items() if name not in templates and not why.startswith(OTHER_INDICES)}
     adapter.code = adapter.code.with_templates(templates)
     refused, alike = dict[str, str](), dict[str, str]()
     for name in (each for each in SINGLE if each not in ops):

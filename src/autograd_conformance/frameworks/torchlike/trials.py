@@ -20,7 +20,17 @@ from autograd_conformance.frameworks.probing.smallest import CALLED, SMALLEST, S
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
-from autograd_conformance.frameworks.torchlike.keywords import LAST_DIM, OF_ONE_NUMBER, fixed, other_calls
+from autograd_conformance.frameworks.torchlike.keywords import (
+    DEVICE,
+    INDICES,
+    LAST_DIM,
+    OF_INDICES,
+    OF_ONE_NUMBER,
+    OF_SEVERAL,
+    PLACES,
+    fixed,
+    other_calls,
+)
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
@@ -59,6 +69,9 @@ OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
 
 UNSETTABLE = re.compile(r"has no setter|can't set attribute|is not writable")
 """The words of errors about an attribute that a framework's tensors have, but do not let a program set."""
+
+OTHER_INDICES = "it takes no indices that tensor() makes of integers"
+"""The first words of the reason why an op fails that is not missing, but may be called with other indices."""
 
 BACKWARD = ("backward", "grad")
 """The methods of adapters that differentiate, and the functions of frameworks that they call."""
@@ -181,13 +194,18 @@ def operands_of(op: Op, shapes: Sequence[Shape], dtype: str) -> Iterator[np.ndar
 def missing_op(adapter: Adapter, name: str, dtype: str, limit: Limit = Limit()) -> str | None:  # noqa: B008
     """Returns why a framework does not have an op or its derivative, within a limit; None if it has both."""
     op, why = limited(row_of(name), limit), None
-    for shapes, attrs in simplest_calls(op) if name in TABLE else calls_by_dimensions(op).values():
-        match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
-            case Raised(error):
-                why = refusal(error, name not in TABLE) or _refusal_of_argument(error, op)
-            case _:
-                return None
+    for error in _errors(adapter, op, dtype):
+        if error is None:
+            return None
+        why = refusal(error, name not in TABLE) or _refusal_of_argument(error, op)
     return why
+
+
+def _errors(adapter: Adapter, op: Op, dtype: str) -> Iterator[BaseException | None]:
+    """Yields the error of each of an op's simplest calls, None for a call that returns."""
+    for shapes, attrs in simplest_calls(op) if op.name in TABLE else calls_by_dimensions(op).values():
+        called = attempt(lambda: _called(adapter, op, shapes, attrs, dtype))  # noqa: B023
+        yield called.error if isinstance(called, Raised) else None
 
 
 def other_call(adapter: TorchInterface, name: str, dtype: str, why: str) -> str | None:
@@ -205,21 +223,26 @@ def other_call(adapter: TorchInterface, name: str, dtype: str, why: str) -> str 
                     continue
                 adapter.code = code.with_templates({name: template})
                 problem = missing_op(adapter, name, dtype, limit)
-                if problem is None:
+                if problem is not None:
+                    waiting.append((template, problem))
+                elif not why.startswith(OTHER_INDICES) or None in _errors(adapter, limited(row_of(name), limit), dtype):
                     return template
-                waiting.append((template, problem))
     finally:
         adapter.code = code
     return None
 
 
 def _refusal_of_argument(error: BaseException, op: Op) -> str | None:
-    """Returns why an error says that an op's code may not pass None or a tuple, where PyTorch takes it; None if it does
-    not say so.
+    """Returns why an error says that an op's code may not pass None, a tuple, one number for all dimensions or such
+    indices, where PyTorch takes it; None if it does not say so.
     """
     code = op.torch if isinstance(op.torch, str) else ""
     if "None" in code and "'NoneType'" in str(error):
         return f"it takes no None: {message(error)}"
+    if PLACES.match(code) and isinstance(error, TypeError) and OF_SEVERAL.search(str(error)):
+        return f"it takes no number for all dimensions: {message(error)}"
+    if OF_INDICES.search(str(error)) and INDICES.search(DEVICE.sub("", code)):
+        return f"{OTHER_INDICES}: {message(error)}"
     is_about_tuple = isinstance(error, TypeError) and OF_ONE_NUMBER.search(str(error)) is not None
     return f"it takes no tuple: {message(error)}" if is_about_tuple and LAST_DIM.match(code) else None
 
