@@ -6,6 +6,7 @@ Adapters return arrays within this process, and servers send them over the wire;
 from __future__ import annotations
 
 import re
+from numbers import Real
 from typing import Any
 
 from autograd_conformance.programs.own_numpy import np
@@ -37,7 +38,9 @@ class InvalidDtype(ValueError):
 
 
 def dtype_of(name: str) -> np.dtype | None:
-    """Returns NumPy's dtype of a name; None if the name is valid but NumPy has no such dtype, as "bfloat16"."""
+    """Returns NumPy's dtype of a name; None if the name is valid but NumPy has no such dtype, as "bfloat16", or if its
+    elements are Python objects, which a framework may compute with.
+    """
     found = NAMES.get(name)
     if found is not None:
         return found
@@ -49,7 +52,7 @@ def dtype_of(name: str) -> np.dtype | None:
         return None
     if found.name != name:
         raise InvalidDtype(f"{name!r} is a short name; that dtype is called {found.name!r}")
-    if found.kind not in KINDS and found.type.__module__ == "numpy":
+    if found.kind not in KINDS | {"O"} and found.type.__module__ == "numpy":
         raise InvalidDtype(f"{name!r} is not a numeric dtype")
     return None
 
@@ -70,11 +73,12 @@ def numbers(got: Any, name: str) -> np.ndarray:
 
 
 def _foreign(array: np.ndarray, name: str) -> np.ndarray:
-    """Returns an array that represents a dtype NumPy lacks: a numeric array is returned as it is, and one of the dtype
-    itself is converted to float64.
+    """Returns an array that represents a dtype NumPy lacks, or that of Python objects: a numeric array is returned as it
+    is, and one of the dtype itself is converted to float64.
     """
     if array.dtype.kind in KINDS:
         return array
-    if array.dtype.name != name:
+    are_numbers = array.dtype.kind != "O" or all(isinstance(each, Real) for each in array.flat)
+    if array.dtype.name != name or not are_numbers:
         raise InvalidArray(f"an array of numbers, which hold the elements of a tensor of {name}")
     return array.astype(np.float64)

@@ -25,7 +25,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
     """Whether several values hold one gradient object to which a call adds, or gradients that share memory if the
-    framework does not tell objects apart.
+    framework does not report which object it is.
     """
     objects = tape.reference.tape.same_object
     held = {
