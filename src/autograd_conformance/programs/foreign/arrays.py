@@ -73,8 +73,8 @@ def numbers(got: Any, name: str) -> np.ndarray:
 
 
 def _foreign(array: np.ndarray, name: str) -> np.ndarray:
-    """Returns an array that represents a dtype NumPy lacks, or that of Python objects: a numeric array is returned as it
-    is, and one of the dtype itself is converted to float64.
+    """Returns an array that represents a dtype NumPy lacks, or that of Python objects: a numeric array is returned
+    as it is, and one of the dtype itself is converted to float64.
     """
     if array.dtype.kind in KINDS:
         return array
