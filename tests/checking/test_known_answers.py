@@ -42,11 +42,13 @@ def test_a_judge_that_was_changed_all_the_same_is_found_out(function, value, mon
     assert "the suite's judge cannot be trusted in this process: it is wrong about" in why
 
 
-def test_each_turn_tries_another_wrong_observation(monkeypatch):
+def test_every_fourth_turn_tries_another_wrong_observation(monkeypatch):
     tried: list[Observation] = []
-    monkeypatch.setattr(known_answers, "_passes", lambda seen: tried.append(seen) or len(tried) % 2 == 1)
-    assert [judge_error(turn) for turn in range(6)] == [None] * 6
-    shown = [f"{each[1].outcome} {each[-1].gradients[Ref(0)]}" for each in tried[1::2]]
+    right = str(known_answers._observation(*known_answers.KNOWN[0][1]))
+    monkeypatch.setattr(known_answers, "_passes", lambda seen: tried.append(seen) or str(seen) == right)
+    assert [judge_error(turn) for turn in range(24)] == [None] * 24
+    shown = [f"{each[1].outcome} {each[-1].gradients[Ref(0)]}" for each in tried if str(each) != right]
+    assert len(tried) == 24 + 6
     assert shown[:3] == shown[3:]
     assert len({*shown}) == 3
 

@@ -102,9 +102,9 @@ class ProcessState:
         return is_first
 
     def count_judge_check(self) -> int:
-        """Counts a check of this process's judge with known answers; returns the number of such checks so far."""
+        """Counts a check of this process's judge with known answers; returns the number of earlier checks."""
         self._judge_checks += 1
-        return self._judge_checks
+        return self._judge_checks - 1
 
     # -- causes
 
