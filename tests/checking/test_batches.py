@@ -22,8 +22,12 @@ from autograd_conformance.checking.audit.programs import fault_of, outcomes, pro
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
+from autograd_conformance.checking.meanings import UNBATCHED
 from autograd_conformance.checking.session import Settings
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
@@ -327,3 +331,33 @@ def test_a_wrong_value_comes_before_an_error_of_another_shape():
     with pytest.raises(RuleViolated) as caught:
         check_all(Check(InProcess(WrongInOneShape())), numbers)
     assert category_of(caught.value.violation).severity == "wrong error"
+
+
+class TakesNoProbabilities(Torch):
+    """A loss refuses targets that are probabilities, in the words of an operand without a batch."""
+
+    name = "takes no probabilities"
+    lowest = 1
+
+    def apply(self, op: str, operands: Any, attrs: Any) -> Any:
+        if op == "cross_entropy_soft" and operands[0].ndim <= self.lowest:
+            return (torch.nn.functional.nll_loss(operands[0], operands[1].long()[None]),)
+        return super().apply(op, operands, attrs)
+
+
+class TakesThemInBatches(TakesNoProbabilities):
+    name = "takes them in batches"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "lowest", "meaning"), [(TakesNoProbabilities, 9, None), (TakesThemInBatches, 1, UNBATCHED)]
+)
+def test_an_error_in_every_shape_is_not_one_of_operands_without_a_batch(
+    adapter: type[TakesNoProbabilities], lowest: int, meaning: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(adapter, "lowest", lowest)
+    with pytest.raises(RuleViolated) as caught:
+        check_all(Check(InProcess(adapter())), programs("cross_entropy_soft", ("float64",)))
+    small = reduced(Case.of(caught.value, time.monotonic() + 20))
+    assert signature_of(small.program, small.violation).meaning == meaning
+    assert len(small.program) == 3

@@ -34,6 +34,9 @@ BROADCAST = "a gradient that is not summed over a broadcast dimension"
 UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
 
+OF_OPERANDS = frozenset({EMPTY, UNBATCHED})
+"""What an error means if operands have a special shape."""
+
 _EMPTY = re.compile(r"\bsize 0\b|\b0 elements|\bempty\b|\bzero-size", re.IGNORECASE)
 """Messages that say that something has no elements."""
 

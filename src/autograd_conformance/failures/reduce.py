@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.checking.check import is_advice, related_as
+from autograd_conformance.checking.meanings import OF_OPERANDS
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
@@ -224,13 +225,19 @@ def _rounded(value: Literal, parts: int) -> Literal:
 
 def _is_same(found: Violation, program: Program, case: Case) -> bool:
     """Whether a violation of a smaller program is that of the case. If the case blames no op, the smaller program may
-    show which one it is, by the same error.
+    show which one it is, by the same error. Operands may not become special, if the case fails without that.
     """
     original = case.violation
     if (found.rule, found.op) == (original.rule, original.op):
-        return True
+        return original.op is None or _special(program, found) in (None, _special(case.program, original))
     same_rule = found.rule == original.rule and original.op is None
     return same_rule and signature_of(program, found).got == signature_of(case.program, original).got is not None
+
+
+def _special(program: Program, violation: Violation) -> str | None:
+    """Returns what is special about the operands of a violation, such as that they have no batch."""
+    meaning = signature_of(program, violation).meaning
+    return meaning if meaning in OF_OPERANDS else None
 
 
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:

@@ -13,6 +13,8 @@ from autograd_conformance.checking.audit.joining import MOST, can_join, joined, 
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.meanings import OF_OPERANDS
+from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Severity
@@ -29,7 +31,8 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
     violates a rule, each is checked on its own.
 
     Raises the first wrong value; if there is none, the worst violation: an error that is missing, another error, or a
-    wrong form. A program that raises an error says nothing about the values of others.
+    wrong form. A program that raises an error says nothing about the values of others. Of equally bad violations, one
+    counts whose operands have nothing special: a fault of all operands is not one of operands without a batch.
     """
     rest, worst, report = iter(programs), None, check.on_violation
     check.on_violation = None
@@ -40,7 +43,7 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
             except RuleViolated as broken:
                 if worst is None or _rank(broken) < _rank(worst):
                     worst = broken
-                if not _rank(worst):
+                if not _rank(worst)[0]:
                     break
     except SkipTest:  # the test's share of the budget ended
         if worst is None:
@@ -51,9 +54,12 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
         _raise(check, worst)
 
 
-def _rank(broken: RuleViolated) -> int:
-    """Returns the place of a violation among those of one op: 0 for a wrong value, the worst."""
-    return SEVERITIES.index(category_of(broken.violation).severity)
+def _rank(broken: RuleViolated) -> tuple[int, bool]:
+    """Returns the place of a violation among those of one op, 0 for a wrong value, the worst; and whether its operands
+    have something special.
+    """
+    meaning = signature_of(broken.program, broken.violation).meaning
+    return SEVERITIES.index(category_of(broken.violation).severity), meaning in OF_OPERANDS
 
 
 def _raise(check: Check, broken: RuleViolated) -> None:
