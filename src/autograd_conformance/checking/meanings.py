@@ -35,7 +35,7 @@ UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
 
 OF_OPERANDS = frozenset({EMPTY, UNBATCHED})
-"""What an error means if operands have a special shape."""
+"""The meanings of errors that only operands of a special shape show."""
 
 _EMPTY = re.compile(r"\bsize 0\b|\b0 elements|\bempty\b|\bzero-size", re.IGNORECASE)
 """Messages that say that something has no elements."""
