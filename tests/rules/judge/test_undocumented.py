@@ -43,10 +43,10 @@ class Copies(Shares):
 
 
 class Documented(Copies):
-    """A framework that claims views, and copies all the same."""
+    """A framework that claims views and shows which object a gradient is, and copies all the same."""
 
     name = "documented"
-    capabilities = frozenset(Torch.capabilities) - MEMORY | {Capability.VIEWS}
+    capabilities = frozenset(Torch.capabilities) - MEMORY | {Capability.VIEWS, Capability.IDENTITY}
 
 
 class Ends(Torch):
