@@ -22,7 +22,6 @@ from autograd_conformance.checking.audit.programs import fault_of, outcomes, pro
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
-from autograd_conformance.checking.meanings import UNBATCHED
 from autograd_conformance.checking.session import Settings
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.alphabet import alphabet_of
@@ -44,6 +43,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Attrs, Grad, Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
+from autograd_conformance.reporting.records.failure import UNBATCHED
 from autograd_conformance.strategies.building import alphabet
 from examples import tiny
 from examples.tiny_adapter import Tiny

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.error_size import error_size
-from autograd_conformance.checking.meanings import BROADCAST, EMPTY
+from autograd_conformance.checking.meanings import BROADCAST
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
 from autograd_conformance.checking.signature import NAN_AT_ZERO, signature_of
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.reporting.records.failure import Signature
+from autograd_conformance.reporting.records.failure import EMPTY, Signature
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
 from autograd_conformance.rules.violations.expected import DefinedValue, ExpectedError, ExpectedReturn, RightGradient

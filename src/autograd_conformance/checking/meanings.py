@@ -23,19 +23,14 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.records.failure import ErrorSize
+from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, ErrorSize
 
-EMPTY = "an operand without elements"
-UNBATCHED = "an operand without a batch"
 NUMBER = "a number of Python in place of a tensor"
 INDEX = "indices that are no integers"
 REDUCED = "a reduced dimension that the derivative does not restore"
 BROADCAST = "a gradient that is not summed over a broadcast dimension"
 UNCHANGED = "a write that changes nothing"
 SINGLE = "numbers in float64 as exact as in float32"
-
-OF_OPERANDS = frozenset({EMPTY, UNBATCHED})
-"""The meanings of errors that only operands of a special shape show."""
 
 _EMPTY = re.compile(r"\bsize 0\b|\b0 elements|\bempty\b|\bzero-size", re.IGNORECASE)
 """Messages that say that something has no elements."""

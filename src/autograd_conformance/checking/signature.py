@@ -17,6 +17,7 @@ from autograd_conformance.checking.meanings import (
     write_meaning,
 )
 from autograd_conformance.checking.messages import is_generic, normalised, without_context
+from autograd_conformance.ops.catalogue import ROWS
 from autograd_conformance.ops.forms import base_form
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
@@ -104,7 +105,7 @@ def _meaning(program: Program, violation: Violation) -> str | None:
             return error_meaning(program, violation.at, ops[0] if len(ops) == 1 else None, message)
         case OtherValue() if (unchanged := write_meaning(program, violation.at, violation.got)) is not None:
             return unchanged
-        case OtherValue() | OtherGradient():
+        case OtherValue() | OtherGradient() | OtherMove():
             return number_meaning(error_size(program, violation))
         case ResultShape(got) | GradientForm(got, _):
             expected = (each.expected for each in violation.allowed)
@@ -208,10 +209,16 @@ def _error(kind: str, message: str, ops: Sequence[str], is_located: bool = False
     """Returns an error by its kind and its message without numbers, shapes and the names of the failing ops. A message
     of Python or NumPy may come from anywhere, unless the framework adds where: that note is then a part of the error.
     """
-    bare = without_context(message)
+    bare, ops = without_context(message), (*ops, *map(base_form, ops), *_function_named(message))
     if is_generic(bare) and not is_located:
         return _Difference(f"{kind}: {normalised(message, ())}", None, bare != message.strip())
     return _Difference(f"{kind}: {normalised(bare, ops)}", None, True)
+
+
+def _function_named(message: str) -> tuple[str, ...]:
+    """Returns the op that a message names in front of a colon: the function that raised it, which others call."""
+    first, colon, _ = message.strip().partition(":")
+    return (first,) if colon and first in ROWS else ()
 
 
 def _ops_at(program: Program, violation: Violation) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.checking.check import is_advice, related_as
-from autograd_conformance.checking.meanings import OF_OPERANDS
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
@@ -35,6 +34,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reporting.records.failure import OF_OPERANDS
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.violation import Violation
 

@@ -22,6 +22,9 @@ BATCHED_FAMILIES = frozenset({"convolution", "pooling"})
 ONE_DERIVATIVE = frozenset({"normalisation"})
 """The families in which all forms of a function share a derivative, also those with different formulas."""
 
+FORMS = ("_bias", "_three", "_uneven", "_broadcast")
+"""Ends of the names of ops that call the function of another op with more operands or other attributes."""
+
 _FUNCTION = re.compile(r"(?:\{0\}\.)?[A-Za-z_][\w.]*(?=\()")
 
 
@@ -30,17 +33,25 @@ def base_form(op: str) -> str:
     """Returns the first op of the tables that calls the same function and computes the same formula: ``linear`` for
     ``linear_bias``; the op itself if there is no other.
     """
+    stem = next((stem for end in FORMS if (stem := op.removesuffix(end)) != op), None)
+    if stem in ROWS and _function(stem) == _function(op) is not None:
+        return base_form(stem)
     row = ROWS.get(op)
     about = None if row is None else _form(row)
     return op if about is None else next(name for name, each in ROWS.items() if _form(each) == about)
 
 
+def _function(op: str) -> str | None:
+    """Returns the function that an op's code calls; None if the code does not begin with a call."""
+    template = ROWS[op].template if op in ROWS else None
+    called = _FUNCTION.match(template) if isinstance(template, str) else None
+    return called[0] if called else None
+
+
 def _form(row: Op) -> Hashable:
     """Returns what forms of one function have in common; None if the op's code does not begin with a call."""
-    called = _FUNCTION.match(row.template) if isinstance(row.template, str) else None
-    if called is None:
-        return None
-    return called[0], row.family if row.family in ONE_DERIVATIVE else row.reference
+    function = _function(row.name)
+    return function and (function, row.family if row.family in ONE_DERIVATIVE else row.reference)
 
 
 @lru_cache(maxsize=None)

@@ -13,11 +13,10 @@ from autograd_conformance.checking.audit.joining import MOST, can_join, joined, 
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.checking.meanings import OF_OPERANDS
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.records.failure import Severity
+from autograd_conformance.reporting.records.failure import OF_OPERANDS, Severity
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The severities of violations, the worst first."""

@@ -9,7 +9,8 @@ the same message, NaN at operands of 0, the same missing error, the same flag or
 Python in place of a tensor, indices that are no integers, a reduced dimension that the derivative does not restore, a
 gradient that is not summed over a broadcast dimension, a write that changes nothing, float64 numbers that are as exact
 as in float32.
-- They move leaves to wrong places by one optimizer, whose formula is wrong without other settings.
+- They move leaves to wrong places by one optimizer, whose formula is wrong without other settings. Or they break a rule
+about what optimizers do whatever their formula is, in the same program but for the optimizer.
 - Their gradients are wrong through one op, or several forms of one function: the program has no other op, or passes
 without that op only. A failure that was only counted, in a program of several ops, may name the op of its test.
 - Their numbers are wrong through an op that is right alone, beside a view whose elements are not in the order of memory
@@ -20,7 +21,8 @@ without other ops.
 - Their gradients are wrong under one rule, in programs with the same two or three ops.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
-without that op, or has no other op. If it has another diagnosis, it has to have no other op.
+without that op, or has no other op. If it has another diagnosis, it has to have no other op. An error that the op
+raises for all operands is not one of operands without a batch or without elements.
 - A call returned although it had to raise because its graph was freed. A graph that is never freed breaks every rule
 about freeing.
 - They break the same rule with the same symptom: the same op, the same diagnosis, the same error.
@@ -41,7 +43,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.reporting.analysis.grouping import FaultyOps, faulty_ops, grouping_keys, responsible_op
+from autograd_conformance.reporting.analysis.grouping import (
+    FaultyOps,
+    faulty_ops,
+    grouping_keys,
+    is_of_steps,
+    responsible_op,
+)
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
 from autograd_conformance.reporting.analysis.views import op_wrong_on_view, ops_wrong_on_views
 from autograd_conformance.reporting.analysis.widespread import widespread_kind, widespread_kinds
@@ -124,8 +132,8 @@ def _groups(
         keys, members = set(grouping_keys(failure, faulty)), [at]
         if op_wrong_on_view(failure, faulty) in on_views:
             keys.add("views")
-        if (kind := widespread_kind(failure)) in widespread:
-            keys.add(("widespread", kind))
+        if (kind := widespread_kind(failure)) in widespread:  # what one optimizer does wrong, no other need do
+            keys = {each for each in keys if not is_of_steps(each)} | {("widespread", kind)}
         apart = []
         for group in groups:
             if keys & group[0]:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.reporting.records.failure import ENDING, Category, Failure, PartViolation, Signature
+from autograd_conformance.reporting.records.failure import (
+    ENDING,
+    OF_OPERANDS,
+    Category,
+    Failure,
+    PartViolation,
+    Signature,
+)
 
 GRAPH_FREED = "graph freed"
 """The kind of error that a backward call must raise if its graph was freed."""
@@ -27,6 +34,9 @@ VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
 """Keys of a program's JSON form whose values (constants, shapes, dtypes, cotangents) are ignored when the structures of
 two programs are compared.
 """
+
+OF_OPTIMIZER = VALUES | {"optimizer", "settings", "groups"}
+"""Keys whose values are ignored as well if it does not matter which optimizer steps."""
 
 Symptom = tuple[str, Category | str]
 """A failure's verdict and category; if the category is unknown, the text of the observed outcome instead."""
@@ -52,13 +62,13 @@ def steps(form: Any) -> Iterator[Mapping[str, Any]]:
             yield from steps(value)
 
 
-def structure(form: Any) -> Any:
-    """Returns a program's JSON form without constants, shapes and dtypes, so that programs that differ only in these
-    have equal structures.
+def structure(form: Any, ignored: Collection[str] = VALUES) -> Any:
+    """Returns a program's JSON form without constants, shapes and dtypes, or without the values of other keys, so that
+    programs that differ only in these have equal structures.
     """
     if isinstance(form, Mapping):
-        return {key: structure(value) for key, value in form.items() if key not in VALUES}
-    return [structure(value) for value in form] if isinstance(form, (list, tuple)) else form
+        return {key: structure(value, ignored) for key, value in form.items() if key not in ignored}
+    return [structure(value, ignored) for value in form] if isinstance(form, (list, tuple)) else form
 
 
 def symptom_of(failure: Failure) -> Symptom:
@@ -133,6 +143,8 @@ class FaultyOp:
     """The rules that the op breaks."""
     keys: frozenset[Hashable | None]
     """The signature keys of these failures."""
+    messages: frozenset[str | None]
+    """The errors, as signatures have them, of those whose operands have nothing special."""
     base: str
     """The op of which this op is a form; the op itself if that is not known."""
 
@@ -147,10 +159,28 @@ def faulty_ops(failures: Iterable[Failure]) -> FaultyOps:
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
             about = failure.op, symptom_of(failure)
-            old = found.get(about, FaultyOp(frozenset(), frozenset(), failure.op))
-            base = failure.base or old.base
-            found[about] = FaultyOp(old.rules | {failure.rule}, old.keys | {signature_key(failure)}, base)
+            old = found.get(about, FaultyOp(frozenset(), frozenset(), frozenset(), failure.op))
+            said = failure.signature.got if failure.signature and _special(failure) is None else None
+            found[about] = FaultyOp(
+                old.rules | {failure.rule},
+                old.keys | {signature_key(failure)},
+                old.messages | {said},
+                failure.base or old.base,
+            )
     return found
+
+
+def _special(failure: Failure) -> str | None:
+    """Returns what is special about the operands of a failure; None if nothing is."""
+    meaning = failure.signature.meaning if failure.signature else None
+    return meaning if meaning in OF_OPERANDS else None
+
+
+def _is_ordinary(failure: Failure, op: FaultyOp | None) -> bool:
+    """Whether an op raises the error of a failure with special operands for others as well."""
+    if failure.signature is None or op is None or _special(failure) is None:
+        return False
+    return failure.signature.got is not None and failure.signature.got in op.messages
 
 
 def responsible_op(failure: Failure, faulty: FaultyOps) -> str | None:
@@ -185,6 +215,9 @@ def _explains(op: FaultyOp | None) -> bool:
 OF_CALLS = ("accumulation/layout", "errors/atomic")
 """Rules about what a call does to the gradients of leaves, whatever ops it passes."""
 
+OF_STATE = ("optimizers/skips", "optimizers/remembers", "optimizers/clears")
+"""Rules about what optimizers do whatever their formulas are; several optimizers of a framework may share the code."""
+
 OF_DIGITS = ("gradients/tails", "gradients/digits", "gradients/cancellation")
 """Rules about the digits of a formula in places where these are easily lost. They share a cause with a wrong formula,
 not with what calls do to the gradients of leaves.
@@ -196,6 +229,11 @@ FORMULAS = ("gradients", "higher", "functional")
 
 MOST_TOGETHER = 3
 """Largest number of ops of two programs with the same ops whose wrong gradients have one cause."""
+
+
+def _is_diagnosis_of(op: str, key: Hashable) -> bool:
+    """Whether a signature key is a diagnosis of this op's wrong gradients alone."""
+    return isinstance(key, tuple) and key[0] == "diagnosed" and op in key
 
 
 def _has_wrong_formula(failure: Failure) -> bool:
@@ -221,13 +259,21 @@ def _blamed(failure: Failure) -> str | None:
     return tested if failure.counted and tested in used else None
 
 
+def is_of_steps(key: Hashable) -> bool:
+    """Whether a grouping key says that several optimizers break a rule in the same program."""
+    return isinstance(key, tuple) and key[0] == "steps"
+
+
 def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
     if failure.parts or failure.pair is not None:
         yield "pair", failure.pair or failure.replay
-    general, op = signature_key(failure), responsible_op(failure, faulty)
+    op = responsible_op(failure, faulty)
     symptom, deviation = symptom_of(failure), failure.deviation
-    is_accident = is_diagnosed(failure) and op is not None and _explains(faulty[op, symptom])
+    about_op = faulty[op, symptom] if op is not None else None
+    if _is_ordinary(failure, about_op) and failure.signature:
+        failure = replace(failure, signature=replace(failure.signature, meaning=None))
+    general, is_accident = signature_key(failure), is_diagnosed(failure) and _explains(about_op)
     if general is not None and not is_accident:
         yield general
         return
@@ -244,9 +290,10 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
         return
     if op is not None:
         yield "op", faulty[op, symptom].base, symptom
-        keys = faulty[op, symptom].keys
-        if len(keys) == 1 and None not in keys:  # the op's own failures are part of a cause of several ops
-            yield from keys
+        keys = faulty[op, symptom].keys - {None}
+        of_several = len(keys) == 1 and None not in faulty[op, symptom].keys
+        if of_several or (len(keys) == 1 and _is_diagnosis_of(op, *keys)):
+            yield from keys  # the op's own failures are part of a cause of several ops, or of that with the diagnosis
         return
     by_parts = {_part_key(part, faulty) for part in failure.parts}
     if len(by_parts) == 1 and None not in by_parts:  # two ways of breaking rules may have two causes
@@ -260,9 +307,11 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     if failure.op is not None or failure.diagnosis is not None:
         yield "rule", *about, failure.diagnosis
     elif deviation is not None and deviation.severity == "wrong error":
-        yield "raised", *about, failure.observed
+        yield "raised", failure.rule, failure.op, failure.plainly_observed  # seen again each time, or not
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
+    if failure.rule in OF_STATE:
+        yield "steps", failure.rule, symptom, json.dumps(structure(failure.program, OF_OPTIMIZER), sort_keys=True)
     form = structure(failure.program)
     if form:
         family = failure.rule.partition("/")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -84,6 +85,15 @@ class Category:
 
 ENDING = "ending"
 """The stage of a signature if the program ended its process or did not come back."""
+
+_UNKNOWN = re.compile(r"raised an error that the adapter's `classify` does not know \((.*)\)", re.DOTALL)
+"""The observed outcome of a call that raised an error of no kind that the adapter names."""
+
+EMPTY = "an operand without elements"
+UNBATCHED = "an operand without a batch"
+
+OF_OPERANDS = frozenset({EMPTY, UNBATCHED})
+"""The meanings of errors that only operands of a special shape show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +228,13 @@ class Failure:
     """The replay file of two related programs, one of which is this program, if their results differ because of this
     failure; None for other failures.
     """
+
+    @property
+    def plainly_observed(self) -> str:
+        """The observed outcome without the suite's words about the adapter, which a framework's maintainers do not
+        know.
+        """
+        return _UNKNOWN.sub(r"raised \1", self.observed)
 
     @property
     def ends_process(self) -> bool:

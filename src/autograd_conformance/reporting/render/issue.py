@@ -5,7 +5,6 @@ It has a title, the version, the script, the expected and the observed outcome, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +19,6 @@ from autograd_conformance.reporting.render.text import confirmation_text, listin
 
 FOLDER = "issues"
 """Name of the folder, in a report's folder, for these texts."""
-
-UNKNOWN_ERROR = re.compile(r"raised an error that the adapter's `classify` does not know \((.*)\)", re.DOTALL)
-"""The observed outcome of a call that raised an error of no kind that the adapter names."""
 
 MOST = 100
 """Maximum number of causes, the worst ones, for which texts are written."""
@@ -49,16 +45,9 @@ def title(cause: Cause) -> str:
     """
     failure = cause.shown
     if len(cause.ops) > 1:
-        return f"{cause_meaning(cause) or shortened(_observed(failure), 100)}, in {counted(len(cause.ops), 'op')}"
+        return f"{cause_meaning(cause) or shortened(failure.plainly_observed, 100)}, in {counted(len(cause.ops), 'op')}"
     subject = failure.op or failure.rule.replace("/", ": ").replace("-", " ")
-    return f"{one_line(subject)}: {shortened(failure.diagnosis or _observed(failure), 100)}"
-
-
-def _observed(failure: Failure) -> str:
-    """Returns the observed outcome without the suite's words about the adapter, which a framework's maintainers do not
-    know.
-    """
-    return UNKNOWN_ERROR.sub(r"raised \1", failure.observed)
+    return f"{one_line(subject)}: {shortened(failure.diagnosis or failure.plainly_observed, 100)}"
 
 
 def render(cause: Cause, header: Header) -> str:
@@ -73,7 +62,7 @@ def _blocks(cause: Cause, header: Header) -> Iterator[str]:
     yield from _program(failure)
     allowed = "\n".join(f"- {prose(each.outcome)}" for each in failure.allowed)
     yield f"**Expected**: {prose(failure.sentence)}" + (f"\n\n{allowed}" if allowed else "")
-    yield f"**Observed**: {prose(_observed(failure))}"
+    yield f"**Observed**: {prose(failure.plainly_observed)}"
     if places := places_text(cause):
         yield prose(places)
     if failure.alone and failure.alone.printed.strip():

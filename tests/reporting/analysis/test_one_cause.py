@@ -1,0 +1,88 @@
+"""Failures that look different, and have one cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autograd_conformance.checking.signature import _error
+from autograd_conformance.ops.forms import base_form
+from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Failure, Signature
+from tests.reporting.analysis.test_causes import OTHER, RAISED, failed, moved, together
+
+REFUSED = "unknown (RuntimeError): expected target of # dims, got #"
+REPEATED = "last of repeated"
+
+
+def raises(op: str, got: str, meaning: str | None = None) -> Failure:
+    signature = Signature(stage="apply", general=True, got=got, meaning=meaning)
+    test = f"{op} {got} {meaning}"
+    return failed("errors/legal-returns", RAISED, op, op=op, base=op, signature=signature, test=test)
+
+
+def wrong(op: str, diagnosis: str | None, rule: str = "gradients/op") -> Failure:
+    signature = Signature(stage="backward", general=False, diagnosis=diagnosis)
+    test = f"{op} {diagnosis} {rule}"
+    return failed(rule, OTHER, op, op=op, base=op, signature=signature, diagnosis=diagnosis, test=test)
+
+
+@pytest.mark.parametrize("meaning", [UNBATCHED, EMPTY])
+def test_an_error_for_all_operands_is_not_one_of_special_operands(meaning: str) -> None:
+    special, ordinary = raises("cross_entropy_soft", REFUSED, meaning), raises("cross_entropy_soft", REFUSED)
+    others = raises("avg_pool2d", "rank #", meaning), raises("max_pool2d", "rank", meaning)
+    assert together(special, ordinary, *others) == [[0, 1], [2, 3]]
+    assert together(special, raises("cross_entropy_soft", "another error"), *others) == [[0, 2, 3], [1]]
+
+
+def test_a_diagnosis_of_one_op_covers_its_wrong_gradients_without_one() -> None:
+    assert together(wrong("index", REPEATED), wrong("index", None)) == [[0, 1]]
+    assert together(wrong("index", REPEATED), wrong("gather", None)) == [[0], [1]]
+
+
+def test_an_error_is_the_same_if_it_was_not_seen_again() -> None:
+    def raised(text: str, verdict: str) -> Failure:
+        more: dict[str, Any] = {"observed": text, "verdict": verdict, "test": text + verdict}
+        return failed("errors/legal-returns", RAISED, "sin", "exp", "log", **more)
+
+    says = "TypeError: 'NoneType' object is not subscriptable"
+    one = raised(f"raised {says}", "flaky")
+    other = raised(f"raised an error that the adapter's `classify` does not know ({says})", "fail")
+    assert together(one, other) == [[0, 1]]
+    assert together(one, raised("raised TypeError: another", "fail")) == [[0], [1]]
+
+
+def test_several_optimizers_may_share_the_code_that_breaks_a_rule() -> None:
+    adam, adamw, groups = (
+        moved(rule, optimizer, lr=0.1)
+        for rule, optimizer in (
+            ("optimizers/skips", "adam"), ("optimizers/skips", "adamw"), ("optimizers/groups", "sgd"),
+        )
+    )  # fmt: skip
+    assert together(adam, adamw, groups) == [[0, 1], [2]]
+    formulas = moved("optimizers/formula", "adam", lr=0.1), moved("optimizers/formula", "sgd", lr=0.1)
+    assert together(*formulas) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("stack", "stack requires all tensors to have the same dtype"),
+        ("stack_three", "stack requires all tensors to have the same dtype"),
+        ("nll_loss", "nll_loss: input must be 1-D or 2-D, got 3-D"),
+        ("cross_entropy", "nll_loss: input must be 1-D or 2-D, got 3-D"),
+    ],
+)
+def test_a_message_may_name_the_function_that_an_op_calls(op: str, message: str) -> None:
+    assert "<op>" in (_error("unknown", message, (op,)).got or "")
+
+
+@pytest.mark.parametrize(
+    ("op", "base"),
+    [
+        ("linear_bias", "linear"), ("stack_three", "stack"), ("max_pool2d_uneven", "max_pool2d"),
+        ("conv2d_bias", "conv2d"), ("einsum_broadcast", "einsum"), ("gelu_tanh", "gelu_tanh"), ("prod_dim", "prod_dim"),
+    ],
+)  # fmt: skip
+def test_an_op_with_further_operands_is_a_form_of_the_function(op: str, base: str) -> None:
+    assert base_form(op) == base
