@@ -9,7 +9,7 @@ import pytest
 from autograd_conformance.checking.signature import _error
 from autograd_conformance.ops.forms import base_form
 from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Failure, Signature
-from tests.reporting.analysis.test_causes import OTHER, RAISED, failed, moved, together
+from tests.reporting.analysis.test_causes import OTHER, RAISED, failed, moved, program, together
 
 REFUSED = "unknown (RuntimeError): expected target of # dims, got #"
 REPEATED = "last of repeated"
@@ -86,3 +86,15 @@ def test_a_message_may_name_the_function_that_an_op_calls(op: str, message: str)
 )  # fmt: skip
 def test_an_op_with_further_operands_is_a_form_of_the_function(op: str, base: str) -> None:
     assert base_form(op) == base
+
+
+def test_a_wrong_formula_is_not_a_write_that_is_not_noticed() -> None:
+    def unnoticed(op: str) -> Failure:
+        form = program(op)
+        form["instructions"].insert(-1, {"do": "write", "op": "mul_scalar_", "target": "%0"})
+        signature = Signature(stage="backward", general=False)
+        return failed("writes/error-or-recorded", OTHER, op, program=form, signature=signature, test=f"writes {op}")
+
+    written = [unnoticed(op) for op in ("sin", "cos", "divide", "addmm")]
+    assert together(*written, wrong("addmm", None)) == [[0, 1, 2], [3, 4]]
+    assert together(*written, wrong("pow_integer", None)) == [[0, 1, 2, 3], [4]]

@@ -17,7 +17,7 @@ without that op only. A failure that was only counted, in a program of several o
 (a transposed or strided one), and at least three ops are so: these read such a tensor as if it were contiguous.
 - They differentiate with values that a step of an optimizer, or a write in place, replaced unnoticed; or they refuse,
 with one kind of error, what nothing needs; or they lose digits in an op's tails. At least three ops do so in programs
-without other ops.
+without other ops. An op whose gradient is wrong without a write as well explains its failures.
 - Their gradients are wrong under one rule, in programs with the same two or three ops.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
@@ -52,7 +52,7 @@ from autograd_conformance.reporting.analysis.grouping import (
 )
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
 from autograd_conformance.reporting.analysis.views import op_wrong_on_view, ops_wrong_on_views
-from autograd_conformance.reporting.analysis.widespread import widespread_kind, widespread_kinds
+from autograd_conformance.reporting.analysis.widespread import is_unnoticed, widespread_kind, widespread_kinds
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Report
 
@@ -132,8 +132,10 @@ def _groups(
         keys, members = set(grouping_keys(failure, faulty)), [at]
         if op_wrong_on_view(failure, faulty) in on_views:
             keys.add("views")
-        if (kind := widespread_kind(failure)) in widespread:  # what one optimizer does wrong, no other need do
-            keys = {each for each in keys if not is_of_steps(each)} | {("widespread", kind)}
+        kind = widespread_kind(failure)
+        if kind in widespread and not (is_unnoticed(kind) and responsible_op(failure, faulty)):
+            keys = {each for each in keys if not is_of_steps(each)}  # what one optimizer does wrong, no other need do
+            keys.add(("widespread", kind))
         apart = []
         for group in groups:
             if keys & group[0]:

@@ -31,6 +31,9 @@ OTHER_PLACE = "other place"
 NONE = "'NoneType'"
 """A part of the messages of Python about None in the place of an object."""
 
+UNNOTICED = "unnoticed"
+"""The first part of the kind of failures whose writes or steps are not noticed."""
+
 KEEPS_DIGITS = "gradients/tails"
 """The rule that is broken if a derivative is computed from a result that was rounded."""
 
@@ -58,7 +61,12 @@ def widespread_kind(failure: Failure) -> Hashable | None:
     if failure.rule != NOTICES_WRITES:
         return None
     kinds = {"step", "write"} & {step["do"] for step in steps(failure.program)}
-    return ("unnoticed", kinds.pop()) if len(kinds) == 1 else None
+    return (UNNOTICED, kinds.pop()) if len(kinds) == 1 else None
+
+
+def is_unnoticed(kind: Hashable) -> bool:
+    """Whether a kind is that of programs whose writes or steps are not noticed."""
+    return isinstance(kind, tuple) and kind[0] == UNNOTICED
 
 
 def _is_plain(failure: Failure) -> bool:
