@@ -49,6 +49,7 @@ from autograd_conformance.reporting.analysis.grouping import (
     grouping_keys,
     is_of_steps,
     responsible_op,
+    wrong_formula,
 )
 from autograd_conformance.reporting.analysis.severity import Heading, rank, severity
 from autograd_conformance.reporting.analysis.views import op_wrong_on_view, ops_wrong_on_views
@@ -133,7 +134,10 @@ def _groups(
         if op_wrong_on_view(failure, faulty) in on_views:
             keys.add("views")
         kind = widespread_kind(failure)
-        if kind in widespread and not (is_unnoticed(kind) and responsible_op(failure, faulty)):
+        formula = wrong_formula(failure, faulty) if is_unnoticed(kind) else None
+        if formula is not None:
+            keys.add(formula)
+        elif kind in widespread:
             keys = {each for each in keys if not is_of_steps(each)}  # what one optimizer does wrong, no other need do
             keys.add(("widespread", kind))
         apart = []

@@ -259,6 +259,16 @@ def _blamed(failure: Failure) -> str | None:
     return tested if failure.counted and tested in used else None
 
 
+def wrong_formula(failure: Failure, faulty: FaultyOps) -> Hashable | None:
+    """Returns the key of the op that a program applies, if it applies no other but copies, and the op has the same
+    symptom in a program without writes and steps; None otherwise.
+    """
+    used = {step["op"] for step in steps(failure.program) if step["do"] == "apply"} - {"clone"}
+    symptom = symptom_of(failure)
+    about = faulty.get((used.pop(), symptom)) if len(used) == 1 else None
+    return None if about is None else ("op", about.base, symptom)
+
+
 def is_of_steps(key: Hashable) -> bool:
     """Whether a grouping key says that several optimizers break a rule in the same program."""
     return isinstance(key, tuple) and key[0] == "steps"
