@@ -142,7 +142,19 @@ def adopt_grads(reference: Reference, at: int, step: Instruction, observed: Step
         else:
             captured = recording and owner in calls.captured_inputs - calls.retained
             extends = recording and tensor in grads.outdated  # the new history contains the old one
-            _adopt_grad(reference, at, owner, gradient, functional or not_atomic or captured or extends)
+            replaces = gradient.identity is not None and _meets_history(reference, step, tensor)
+            outdated = functional or not_atomic or captured or extends or replaces
+            _adopt_grad(reference, at, owner, gradient, outdated)
+
+
+def _meets_history(reference: Reference, step: Instruction, tensor: Ref | None) -> bool:
+    """Whether a call that records nothing meets a `.grad` with a history. It has to add to it in place; a framework
+    that makes a new object instead may keep the history or lose it.
+    """
+    records = not isinstance(step, Backward) or step.create_graph
+    if records or tensor is None:
+        return False
+    return reference.requires_grad[tensor] or tensor in reference.grads.outdated
 
 
 def _adopt_grad(reference: Reference, at: int, owner: Ref, gradient: Gradient, outdated: bool) -> None:

@@ -96,6 +96,24 @@ def test_a_wrong_value_of_another_leaf_in_the_same_call() -> None:
     assert judgement.violation.subject == Ref(1)
 
 
+def test_a_new_object_may_keep_the_history_of_the_one_that_it_replaces() -> None:
+    text = """
+        a = leaf [[-0.5, -2.5, 1], [3, -1, -2]]; b = std a dim=(0,) keepdim=False correction=1; c = expand_dims b dim=-1
+        backward b with [0.5, 2.5, -0.5] create=True; d = held a
+        backward c inputs d, b with [[4], [2], [1]] retain=True
+        backward d with [[-0.5, -3.5, -2.5], [-2, 3, -3]] retain=True
+        backward d inputs c, a with [[2.5, 0.5, 1.5], [0.5, 2, -1]]; e = held a
+    """
+    program, target = parse(text, VOCABULARY), InProcess(AddsToCopies())
+    observation = target.observe(program)
+    waived = lambda violation: violation.rule == "accumulation/in-place"  # noqa: E731
+    assert judge(program, observation, Reference(program), target.capabilities, waived).violation is None
+    values = [
+        each.outcome.values[0] for each in observation if isinstance(each.outcome, Returned) and each.outcome.values
+    ]
+    assert values[-1] is not None and values[-1].requires_grad is True
+
+
 def test_a_wrong_value_after_an_error() -> None:
     text = f"{LEAF}; c = exp a; backward c with [1, 1]; backward b with [1, 1]"
     found = list(observed(text, (4, doubled)))
