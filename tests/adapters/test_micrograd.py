@@ -84,6 +84,7 @@ def test_what_is_left_in_inner_values_is_named():
     assert "kept the gradients of earlier calls" in str(violation.diagnosis)
 
 
+@pytest.mark.slow
 def test_every_op_is_right_by_itself(tmp_path: Path):
     tests = [f"suites/test_gradients.py::test_op_samples[{op}]" for op in OPS]
     seen = run(tmp_path, *tests, f"--known={KNOWN}", framework=FRAMEWORK)

@@ -39,6 +39,7 @@ def one_of_each_kind() -> list[str]:
     return [next(name for name in names if candidates()[name][1] == kind) for kind in KINDS]
 
 
+@pytest.mark.slow
 def test_an_import_makes_none_of_them() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr

@@ -142,6 +142,7 @@ def test_what_the_smoke_test_finds(name, said):
         smoke(registry.load(f"{UNUSABLE}:{name}"))
 
 
+@pytest.mark.slow
 def test_help_and_markers_need_no_framework(tmp_path):
     helped = run(tmp_path, "--help", framework="none of these").output
     for option in (
@@ -282,6 +283,7 @@ def test_what_a_framework_lacks_does_not_apply(tmp_path):
 SINE_PROGRAM = "a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]"
 
 
+@pytest.mark.slow
 def test_replay_says_fixed_or_still_failing(tmp_path):
     program = written(tmp_path / "sine.json", SINE_PROGRAM)
     fixed = run(tmp_path / "report", f"--replay={program}")

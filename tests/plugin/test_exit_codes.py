@@ -123,6 +123,7 @@ def test_a_test_that_is_expected_to_fail_fails(tmp_path: Path):
     assert "NOT CONFORMANT" in seen.output and len(seen.report.failures) >= 1
 
 
+@pytest.mark.slow
 def test_a_framework_that_skips_its_test_is_not_excused(tmp_path: Path):
     seen = run(tmp_path, EXP, SEED, "-n", "0", framework=f"{SMALL}:Skips")
     assert seen.code not in (0, 1), seen.output
@@ -152,6 +153,7 @@ def test_every_test_in_each_process_is_refused(tmp_path: Path):
     assert "so its programs would count several times; use -n N" in seen.output
 
 
+@pytest.mark.slow
 def test_a_variable_cannot_make_a_run_collect_alone(tmp_path: Path):
     assert (seen := hidden(tmp_path, "--collect-only", ONE)).code == 4
     assert "--collect-only is set in PYTEST_ADDOPTS or a settings file" in seen.output

@@ -293,6 +293,7 @@ def test_the_narrowest_dtype_counts(text: str, dtype: str):
     assert working_dtype(parse(text)) == dtype
 
 
+@pytest.mark.slow
 @some
 @given(drawn=programs(8))
 def test_few_runs_allow_no_more_than_all(drawn: Drawn):

@@ -212,7 +212,7 @@ class RefusesMatrices(Mutant):
 @pytest.mark.parametrize(
     ("mutant", "rules", "more"),
     [
-        pytest.param(AddsToCopies, ("accumulation/in-place",), {}, marks=pytest.mark.slow),
+        (AddsToCopies, ("accumulation/in-place",), {}),
         pytest.param(
             ColumnMajor,
             ("accumulation/layout", "optimizers/variants"),
@@ -220,7 +220,12 @@ class RefusesMatrices(Mutant):
             marks=pytest.mark.slow,
         ),  # PyTorch's fused steps ignore the layout
         pytest.param(NeverFrees, (*NEVER_FREED, "errors/recovers"), {}, marks=pytest.mark.slow),
-        (RefusesMatrices, ("errors/legal-returns",), {"conditions": (Message("not implemented"),)}),
+        pytest.param(
+            RefusesMatrices,
+            ("errors/legal-returns",),
+            {"conditions": (Message("not implemented"),)},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], more: dict[str, Any]) -> None:
