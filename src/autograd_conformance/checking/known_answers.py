@@ -49,13 +49,13 @@ def judge_error(turn: int | None = None) -> str | None:
     With `turn`, a counter, the right observation is judged, and in every fourth turn a wrong one as well, each time
     another one, because the error bounds of a wrong value take milliseconds to compute.
     """
-    wrong = 1 + (turn or 0) // EVERY % (len(KNOWN) - 1)
-    known = KNOWN if turn is None else (KNOWN[0], KNOWN[wrong]) if turn % EVERY == 0 else (KNOWN[0],)
+    right, *wrong = KNOWN
+    if turn is not None:
+        wrong = [] if turn % EVERY else [wrong[turn // EVERY % len(wrong)]]
+    known = [right, *wrong]
     try:
         with np.errstate(all="ignore"):
-            failed = next(
-                (about for about, given, is_right in known if _passes(_observation(*given)) != is_right), None
-            )
+            failed = next((each for each, given, is_right in known if _passes(_observation(*given)) != is_right), None)
         how = None if failed is None else f"it is wrong about {failed}"
     except Exception as error:
         how = f"it raised {type(error).__name__}: {str(error)[:LONGEST]}"

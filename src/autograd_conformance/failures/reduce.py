@@ -34,7 +34,6 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reporting.records.failure import OF_OPERANDS
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -229,15 +228,10 @@ def _is_same(found: Violation, program: Program, case: Case) -> bool:
     """
     original = case.violation
     if (found.rule, found.op) == (original.rule, original.op):
-        return original.op is None or _special(program, found) in (None, _special(case.program, original))
+        special = None if original.op is None else signature_of(program, found).special
+        return special is None or special == signature_of(case.program, original).special
     same_rule = found.rule == original.rule and original.op is None
     return same_rule and signature_of(program, found).got == signature_of(case.program, original).got is not None
-
-
-def _special(program: Program, violation: Violation) -> str | None:
-    """Returns what is special about the operands of a violation, such as that they have no batch."""
-    meaning = signature_of(program, violation).meaning
-    return meaning if meaning in OF_OPERANDS else None
 
 
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:

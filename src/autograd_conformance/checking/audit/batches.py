@@ -16,7 +16,7 @@ from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.records.failure import OF_OPERANDS, Severity
+from autograd_conformance.reporting.records.failure import Severity
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The severities of violations, the worst first."""
@@ -34,15 +34,16 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
     counts whose operands have nothing special: a fault of all operands is not one of operands without a batch.
     """
     rest, worst, report = iter(programs), None, check.on_violation
+    least = len(SEVERITIES), True
     check.on_violation = None
     try:
         while group := list(islice(rest, MOST if check.target.programs_each else 1)):
             try:
                 _check_group(check, group)
             except RuleViolated as broken:
-                if worst is None or _rank(broken) < _rank(worst):
-                    worst = broken
-                if not _rank(worst)[0]:
+                if (rank := _rank(broken)) < least:
+                    worst, least = broken, rank
+                if not least[0]:
                     break
     except SkipTest:  # the test's share of the budget ended
         if worst is None:
@@ -57,8 +58,8 @@ def _rank(broken: RuleViolated) -> tuple[int, bool]:
     """Returns the place of a violation among those of one op, 0 for a wrong value, the worst; and whether its operands
     have something special.
     """
-    meaning = signature_of(broken.program, broken.violation).meaning
-    return SEVERITIES.index(category_of(broken.violation).severity), meaning in OF_OPERANDS
+    special = signature_of(broken.program, broken.violation).special
+    return SEVERITIES.index(category_of(broken.violation).severity), special is not None
 
 
 def _raise(check: Check, broken: RuleViolated) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from autograd_conformance.reporting.records.failure import (
     ENDING,
-    OF_OPERANDS,
     Category,
     Failure,
     PartViolation,
@@ -160,7 +159,7 @@ def faulty_ops(failures: Iterable[Failure]) -> FaultyOps:
         if failure.op is not None and ops(failure.program) == {failure.op}:
             about = failure.op, symptom_of(failure)
             old = found.get(about, FaultyOp(frozenset(), frozenset(), frozenset(), failure.op))
-            said = failure.signature.got if failure.signature and _special(failure) is None else None
+            said = failure.signature.got if failure.signature and failure.signature.special is None else None
             found[about] = FaultyOp(
                 old.rules | {failure.rule},
                 old.keys | {signature_key(failure)},
@@ -170,15 +169,9 @@ def faulty_ops(failures: Iterable[Failure]) -> FaultyOps:
     return found
 
 
-def _special(failure: Failure) -> str | None:
-    """Returns what is special about the operands of a failure; None if nothing is."""
-    meaning = failure.signature.meaning if failure.signature else None
-    return meaning if meaning in OF_OPERANDS else None
-
-
 def _is_ordinary(failure: Failure, op: FaultyOp | None) -> bool:
     """Whether an op raises the error of a failure with special operands for others as well."""
-    if failure.signature is None or op is None or _special(failure) is None:
+    if failure.signature is None or op is None or failure.signature.special is None:
         return False
     return failure.signature.got is not None and failure.signature.got in op.messages
 

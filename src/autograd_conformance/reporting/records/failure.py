@@ -118,6 +118,11 @@ class Signature:
     """The fault in the words of the suite, such as ``an operand without a batch``, where that is known; failures of
     whatever ops, rules and messages with one meaning have one cause."""
 
+    @property
+    def special(self) -> str | None:
+        """The meaning if it is about operands of a special shape, such as those without a batch; else None."""
+        return self.meaning if self.meaning in OF_OPERANDS else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
