@@ -153,4 +153,5 @@ def test_elements(check, prepared, op):
 def test_cancellation(check, prepared, op):
     dtypes, is_costly = prepared.drawable, prepared.target.programs_each > 0
     works = op not in prepared.faulty_ops
-    check_all(check, cancellation.programs(op, dtypes[:1] if is_costly else dtypes) if works else ())
+    close = cancellation.programs(op, dtypes[:1] if is_costly else dtypes) if works else ()
+    check_all(check, close, cancellation.plain)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import batches as together
+from autograd_conformance.checking.audit import cancellation
 from autograd_conformance.checking.audit.batches import check_all, passing_in_batch
 from autograd_conformance.checking.audit.gating import NOTHING_WAITS
 from autograd_conformance.checking.audit.joining import can_join, joined
@@ -40,7 +41,7 @@ from autograd_conformance.plugin.demands import CORPUS, _demand
 from autograd_conformance.plugin.stash import SESSION, WAITING
 from autograd_conformance.plugin.tests import pytest_collection_modifyitems
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Attrs, Grad, Program, Ref
+from autograd_conformance.programs.language import Attrs, Grad, Leaf, Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reporting.records.failure import UNBATCHED
@@ -361,3 +362,51 @@ def test_an_error_in_every_shape_is_not_one_of_operands_without_a_batch(
     small = reduced(Case.of(caught.value, time.monotonic() + 20))
     assert signature_of(small.program, small.violation).meaning == meaning
     assert len(small.program) == 3
+
+
+class OneWrongOp(Torch):
+    """`pixel_shuffle` reverses its result, and the variance is a difference of squares."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs = ()) -> Sequence[torch.Tensor]:
+        made = super().apply(op, operands, attrs)
+        if op == "var":
+            given, (x,) = dict(attrs), operands
+            dims, keepdim, count = given["dim"], given["keepdim"], x.numel() / made[0].numel()
+            spread = (x * x).mean(dims, keepdim) - x.mean(dims, keepdim) ** 2
+            return [spread * count / (count - given["correction"])]
+        return [value.flip(-1) for value in made] if op == "pixel_shuffle" else made
+
+
+SHUFFLED = Known(
+    "gradients/forward",
+    "wrong everywhere",
+    parse("a = leaf [[[1], [2], [3], [4]]]; b = pixel_shuffle a", VOCABULARY),
+    (Op("pixel_shuffle"),),
+    Limits(any_value=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "entries", "rule"),
+    [
+        ("var", (), "gradients/cancellation"),
+        ("pixel_shuffle", (), "gradients/forward"),
+        ("pixel_shuffle", (SHUFFLED,), None),
+    ],
+)
+def test_an_op_that_is_wrong_everywhere_is_not_one_that_loses_digits(op, entries, rule):
+    check = Check(InProcess(OneWrongOp()), entries)
+    close = cancellation.programs(op, ("float32",))
+    if rule is None:
+        check_all(check, close, cancellation.plain)
+        return
+    with pytest.raises(RuleViolated) as caught:
+        check_all(check, close, cancellation.plain)
+    assert caught.value.violation.rule == rule
+
+
+def test_plain_numbers_are_around_zero():
+    for op in ("var", "matmul", "softmax"):
+        for program in cancellation.programs(op, ("float32", "float64")):
+            numbers = [x for leaf in cancellation.plain(program) if isinstance(leaf, Leaf) for x in leaf.value.data]
+            assert numbers and max(map(abs, numbers)) < 64

@@ -213,6 +213,16 @@ def test_the_same_shape_in_place_of_another_is_one_cause_over_ops_and_rules() ->
     assert together(shaped("conv1d", signature=own), shaped("conv2d", signature=own)) == [[0], [1]]
 
 
+def test_numbers_that_are_no_floats_are_one_cause_for_operands_of_every_dtype() -> None:
+    def typed(got: str, want: str) -> Failure:
+        signature = Signature(stage="apply", general=True, got=got, want=want)
+        return failed("gradients/forward", Category("form", "other dtype"), "irfft", op="irfft", signature=signature)
+
+    assert together(typed("complex128", "float32"), typed("complex128", "float64")) == [[0, 1]]
+    assert together(typed("complex128", "float32"), typed("int64", "float32")) == [[0], [1]]
+    assert together(typed("float64", "float32"), typed("float64", "float16")) == [[0], [1]]
+
+
 def test_wrong_numbers_of_different_ops_stay_apart() -> None:
     assert together(numbers("sin"), numbers("cos")) == [[0], [1]]
     zeros = replace(NUMBERS, got="zeros")

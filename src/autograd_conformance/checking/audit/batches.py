@@ -4,7 +4,7 @@ and run separately only if the joined program violates a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import get_args
 from unittest import SkipTest
@@ -12,7 +12,7 @@ from unittest import SkipTest
 from autograd_conformance.checking.audit.joining import MOST, can_join, joined, run_joined, with_first
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.category import category_of
-from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.check import Check, RuleViolated, first_violation
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
@@ -25,13 +25,16 @@ GROUP = 16
 """Largest number of ops whose programs are joined into one batch."""
 
 
-def check_all(check: Check, programs: Iterable[Program]) -> None:
+def check_all(check: Check, programs: Iterable[Program], plain: Callable[[Program], Program] | None = None) -> None:
     """Checks programs: each on its own, or, if compiling is expensive, many joined into one. If the joined program
     violates a rule, each is checked on its own.
 
     Raises the first wrong value; if there is none, the worst violation: an error that is missing, another error, or a
     wrong form. A program that raises an error says nothing about the values of others. Of equally bad violations, one
     counts whose operands have nothing special: a fault of all operands is not one of operands without a batch.
+
+    `plain` returns a program with ordinary numbers in place of special ones. A violation does not count if that program
+    violates a rule, too: then that violation counts, unless it is a known difference.
     """
     rest, worst, report = iter(programs), None, check.on_violation
     least = len(SEVERITIES), True
@@ -41,8 +44,9 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
             try:
                 _check_group(check, group)
             except RuleViolated as broken:
-                if (rank := _rank(broken)) < least:
-                    worst, least = broken, rank
+                found = broken if plain is None else _simpler(check, broken, plain(broken.program))
+                if found is not None and (rank := _rank(found)) < least:
+                    worst, least = found, rank
                 if not least[0]:
                     break
     except SkipTest:  # the test's share of the budget ended
@@ -52,6 +56,19 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
         check.on_violation = report
     if worst is not None:
         _raise(check, worst)
+
+
+def _simpler(check: Check, broken: RuleViolated, program: Program) -> RuleViolated | None:
+    """Returns the violation that a simpler program shows; if it shows none, the given one. None if the simpler program
+    shows a known difference.
+    """
+    if first_violation(program, check.target.observe(program), check.target) is None:
+        return broken
+    try:
+        check(program)
+    except RuleViolated as simpler:
+        return simpler
+    return None
 
 
 def _rank(broken: RuleViolated) -> tuple[int, bool]:

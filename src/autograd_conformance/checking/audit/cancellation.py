@@ -15,7 +15,7 @@ from autograd_conformance.programs.language import Apply, BackwardCall, Instruct
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.staging.derivatives import array
-from autograd_conformance.rules.judge.checks.cancellation import may_cancel
+from autograd_conformance.rules.judge.checks.cancellation import is_close, may_cancel
 from autograd_conformance.rules.judge.checks.elements import ELEMENTWISE
 from autograd_conformance.rules.judge.checks.lone_ops import is_lone_op
 
@@ -62,6 +62,15 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
                 break
 
 
+def plain(program: Program) -> Program:
+    """Returns a program of `programs` with its numbers around zero."""
+    *leaves, apply, call = program.instructions
+    assert isinstance(call, BackwardCall)
+    cotangents = tuple(given and _back(given) for given in call.cotangents)
+    operands = (replace(leaf, value=_back(leaf.value)) for leaf in leaves if isinstance(leaf, Leaf))
+    return Program((*operands, apply, replace(call, cotangents=cotangents)))
+
+
 def _is_anywhere(row: Op) -> bool:
     """Whether the domain of an op's first operand has room for such numbers."""
     return any(row.domain(0).is_smooth(np.full((2, 2), number) + np.diag([0.0, 2.0])) for number in CENTRES.values())
@@ -89,6 +98,10 @@ def _moved(program: Program, centre: float, behind: bool) -> Program:
 def _around(literal: Literal, centre: float) -> Literal:
     numbers = (np.asarray(literal.data) + centre).astype(literal.dtype)
     return replace(literal, data=tuple(numbers.tolist())) if len(literal.data) > 1 else literal
+
+
+def _back(literal: Literal) -> Literal:
+    return _around(literal, -CENTRES[literal.dtype]) if is_close(literal) else literal
 
 
 def _is_smooth(program: Program) -> bool:

@@ -125,7 +125,9 @@ def key_of(
         return None
     if deviation.error == GRAPH_FREED and deviation.severity == "lost error":
         return "freed", verdict
-    about = deviation.what, deviation.error, signature.got, signature.want, signature.stage
+    no_float = deviation.what == "other dtype" and "float" not in (signature.got or "")
+    want = "any float" if no_float else signature.want
+    about = deviation.what, deviation.error, signature.got, want, signature.stage
     over_rules = deviation.severity in ("lost error", "wrong error") or deviation.what in WITHOUT_RULE
     over_rules = over_rules or deviation.what.startswith(OTHER_GRADIENT)
     return "signature", verdict, None if over_rules else SAME_FAULT.get(rule, rule), about
