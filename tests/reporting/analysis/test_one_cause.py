@@ -8,7 +8,7 @@ import pytest
 
 from autograd_conformance.checking.signature import _error
 from autograd_conformance.ops.forms import base_form
-from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Failure, Signature
+from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Category, Failure, Signature
 from tests.reporting.analysis.test_causes import OTHER, RAISED, failed, moved, program, together
 
 REFUSED = "unknown (RuntimeError): expected target of # dims, got #"
@@ -98,3 +98,24 @@ def test_a_wrong_formula_is_not_a_write_that_is_not_noticed() -> None:
     written = [unnoticed(op) for op in ("sin", "cos", "divide", "addmm")]
     assert together(*written, wrong("addmm", None)) == [[0, 1, 2], [3, 4]]
     assert together(*written, wrong("pow_integer", None)) == [[0, 1, 2, 3], [4]]
+
+
+def test_ops_in_place_that_are_not_refused_are_one_cause_if_they_are_several() -> None:
+    def returned(op: str, error: str = "leaf written in place", rule: str = "writes/leaf-raises") -> Failure:
+        form = program("exp", "log")
+        form["instructions"].insert(1, {"do": "write", "op": op, "target": "%0"})
+        return failed(rule, Category("lost error", "returned", error), op=op, program=form, test=f"{op} {error}")
+
+    three = [returned(op) for op in ("sin_", "exp_", "abs_")]
+    assert together(*three) == [[0, 1, 2]]
+    assert together(*three, returned("abs_", "view may not be written", "views/refused")) == [[0, 1, 2], [3]]
+    assert together(*three[:2]) == [[0], [1]]
+    unseen = [returned(op, "modified in place", "writes/saved-raises") for op in ("sin_", "exp_", "abs_")]
+    assert together(*unseen) == [[0], [1], [2]]  # each derivative saves what it needs
+
+
+def test_gradients_that_are_not_retained_are_one_cause_whatever_the_ops() -> None:
+    lost = Category("value", "lost gradient")
+    one, other = (failed("hooks/retained", lost, *ops) for ops in (("exp", "sin"), ("log", "tanh", "exp")))
+    assert together(one, other) == [[0, 1]]
+    assert together(one, failed("hooks/retained", OTHER, "log", "tanh", "exp")) == [[0], [1]]

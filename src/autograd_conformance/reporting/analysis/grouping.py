@@ -29,6 +29,9 @@ PER_OP_ERRORS = frozenset(
 )
 """Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
 
+AT_WRITES = PER_OP_ERRORS - {"modified in place"}
+"""Those by which a write itself is refused; the other one is raised by a later call."""
+
 VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
 """Keys of a program's JSON form whose values (constants, shapes, dtypes, cotangents) are ignored when the structures of
 two programs are compared.
@@ -207,7 +210,7 @@ def _explains(op: FaultyOp | None) -> bool:
     return op is not None and op.keys == {None} and not op.rules <= {*OF_DIGITS}
 
 
-OF_CALLS = ("accumulation/layout", "errors/atomic")
+OF_CALLS = ("accumulation/layout", "errors/atomic", "hooks/retained")
 """Rules about what a call does to the gradients of leaves, whatever ops it passes."""
 
 OF_STATE = ("optimizers/skips", "optimizers/remembers", "optimizers/clears")

@@ -1,5 +1,5 @@
 """Finds the kinds of failures that at least three ops show in programs without other ops: writes that nothing notices,
-values that are checked although nothing saved them, derivatives that are computed from rounded results, derivatives
+values that are checked although nothing saved them, writes that have to be refused, derivatives that are computed from rounded results, derivatives
 that are constants for another call, and calls that find None where the framework needs an object. Likewise, the steps
 of an optimizer whose formula is wrong whatever its settings are.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
-from autograd_conformance.reporting.analysis.grouping import OTHER_GRADIENT, PER_OP_ERRORS, steps
+from autograd_conformance.reporting.analysis.grouping import AT_WRITES, OTHER_GRADIENT, PER_OP_ERRORS, steps
 from autograd_conformance.reporting.analysis.views import LEAST_OPS
 from autograd_conformance.reporting.records.failure import Failure
 
@@ -34,6 +34,9 @@ NONE = "'NoneType'"
 UNNOTICED = "unnoticed"
 """The first part of the kind of failures whose writes or steps are not noticed."""
 
+UNREFUSED = "unrefused"
+"""The first part of the kind of failures whose writes have to be refused."""
+
 KEEPS_DIGITS = "gradients/tails"
 """The rule that is broken if a derivative is computed from a result that was rounded."""
 
@@ -47,6 +50,8 @@ def widespread_kind(failure: Failure) -> Hashable | None:
         return None
     if failure.deviation.severity == "wrong error" and failure.deviation.error in PER_OP_ERRORS:
         return "needless", failure.deviation.error
+    if failure.deviation.severity == "lost error" and failure.deviation.error in AT_WRITES:
+        return UNREFUSED, failure.deviation.error
     if failure.deviation.severity == "wrong error" and failure.signature is not None:
         got = failure.signature.got or ""
         return ("none", got) if failure.signature.stage in CALLS and NONE in got else None
@@ -69,6 +74,11 @@ def is_unnoticed(kind: Hashable) -> bool:
     return isinstance(kind, tuple) and kind[0] == UNNOTICED
 
 
+def _is_of_write(kind: Hashable) -> bool:
+    """Whether a kind is that of writes that have to be refused, which are ops in place."""
+    return isinstance(kind, tuple) and kind[0] == UNREFUSED
+
+
 def _is_plain(failure: Failure) -> bool:
     """Whether the optimizer of a failure has no settings but the learning rate."""
     return all({*step.get("settings", {})} <= {"lr"} and not step.get("groups") for step in steps(failure.program))
@@ -87,7 +97,7 @@ def widespread_kinds(failures: Iterable[Failure]) -> frozenset[Hashable]:
     for failure in failures:
         kind = widespread_kind(failure)
         used = {step["op"] for step in steps(failure.program) if step["do"] == "apply"} - {"clone"}
-        if failure.op is not None and kind == "constant":  # its program may weight the op's result
+        if failure.op is not None and (kind == "constant" or _is_of_write(kind)):  # its program may have other ops
             used = {failure.op}
         if kind is not None and len(used) == 1:
             found[kind] |= used
