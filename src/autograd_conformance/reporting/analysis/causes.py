@@ -17,7 +17,8 @@ without that op only. A failure that was only counted, in a program of several o
 (a transposed or strided one), and at least three ops are so: these read such a tensor as if it were contiguous.
 - They differentiate with values that a step of an optimizer, or a write in place, replaced unnoticed; or they refuse,
 with one kind of error, what nothing needs; or they lose digits in an op's tails. At least three ops do so in programs
-without other ops. Likewise, at least three ops in place are not refused where one kind of error is due. An op whose gradient is wrong without a write as well explains its failures.
+without other ops. Likewise, at least three ops in place return where they have to raise one kind of error. An op whose
+gradient is wrong without a write as well explains its failures.
 - Their gradients are wrong under one rule, in programs with the same two or three ops.
 - They break one rule with the same diagnosis.
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
