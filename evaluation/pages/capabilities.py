@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[C, str]] = {
     },
     "Modes and detaching": {
         C.MODES: "There are blocks in which nothing is recorded, and inner blocks that record again.",
+        C.AUTOCAST: "There are blocks in which listed ops cast their operands, and inner blocks in which none does.",
         C.DEFAULT_DTYPE: "The default dtype of new tensors can be set.",
         C.DETACH: "A tensor can be detached from its history.",
     },

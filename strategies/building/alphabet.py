@@ -21,6 +21,7 @@ from autograd_conformance.ops.rows.row import Op, choices_of, takes
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.dtypes import USUAL
 from autograd_conformance.programs.hazards import Hazard
 from autograd_conformance.programs.language import Apply, Attrs, Backward, Grad, Program, Shape
 from autograd_conformance.rules.situations import TWO_OPERANDS, Offer
@@ -79,6 +80,10 @@ class Alphabet:
     limit.
     """
 
+    autocast: Mapping[str, str] = field(default_factory=dict)
+    """The dtype in which an op computes under autocast, by the op's name; `OF_OPERANDS` for one that computes as usual.
+    """
+
     modules: Sequence[str] = ()
     """Names of the framework's layer modules and of its random ops."""
 
@@ -104,12 +109,18 @@ class Alphabet:
     """
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ops", tuple(filter(self._makes_its_dtypes, self.ops)))
         if self.limits_shapes or self.limits:
             object.__setattr__(self, "ops", tuple(filter(self._is_drawable, self.ops)))
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
         weight = max(1, len(rare) // max(1, 2 * len(core)))
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
+
+    def _makes_its_dtypes(self, op: str) -> bool:
+        """Whether an op is no cast to a dtype of few digits that programs do not have."""
+        made = row_of(op).dtype
+        return made is None or made in USUAL or made in self.dtypes
 
     def _is_drawable(self, op: str) -> bool:
         """Whether there is a shape of operands that can be drawn and on which an op can be applied."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import product
 from random import Random
 
 from autograd_conformance.interactions.meetings import facts_under
 from autograd_conformance.ops.modules import MODULES
-from autograd_conformance.programs.language import EFFECTS, INSTRUCTIONS, MODES, Apply, Hook, Instruction, Modes
+from autograd_conformance.programs.language import EFFECTS, GRAD_MODES, INSTRUCTIONS, Apply, Hook, Instruction, Modes
 from autograd_conformance.strategies.crossing.donors import Donor
 from autograd_conformance.strategies.crossing.novelty import numbers
 
@@ -20,7 +21,7 @@ SWITCHES = {
 }
 """For each class of instructions, its yes-or-no options with their values."""
 
-NESTED: tuple[Modes, ...] = ((), *((mode,) for mode in MODES), *((outer, inner) for outer in MODES for inner in MODES))
+NESTED: tuple[Modes, ...] = ((), *((mode,) for mode in GRAD_MODES), *product(GRAD_MODES, GRAD_MODES))
 """The grad modes that an instruction is put in."""
 
 

@@ -155,6 +155,12 @@ ROWS: dict[str, list[Row]] = {
         row("backward", GRAD, False),
         row("backward", "a = leaf [1]; backward a with [1]", True),
     ],
+    "under": [
+        row("autocast", "a = leaf [1]; autocast: no_grad: b = sin a", True),
+        row("no_grad", "a = leaf [1]; autocast: no_grad: b = sin a", True),
+        row("autocast", "a = leaf [1]; autocast_uncached: b = sin a", False),
+        row("no_grad", "a = leaf [1]; no_grad: b = sin a; c = sin b", False),
+    ],
     "step": [
         row("sgd", STEP, True),
         row("sgd lr=0.5", STEP, True),

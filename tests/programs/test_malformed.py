@@ -45,8 +45,8 @@ BAD_INSTRUCTIONS = [
     ({"do": "apply", "op": "exp", "args": ["%0"], "attrs": [1]}, "instruction 1", "items"),
     ({"do": "apply", "op": "exq", "args": ["%0"]}, "instruction 1 (apply)", "unknown op 'exq'"),
     ({"do": "detach"}, "instruction 1", "'source' is missing"),
-    ({"do": "detach", "source": "%0", "modes": "no_grad"}, "instruction 1", "'no_grad' is not a list of grad modes"),
-    ({"do": "detach", "source": "%0", "modes": ["grad"]}, "instruction 1 (detach)", "unknown grad mode 'grad'"),
+    ({"do": "detach", "source": "%0", "modes": "no_grad"}, "instruction 1", "'no_grad' is not a list of modes"),
+    ({"do": "detach", "source": "%0", "modes": ["grad"]}, "instruction 1 (detach)", "unknown mode 'grad'"),
     ({"do": "detach", "sauce": "%0"}, "instruction 1", "'sauce' is not a field of 'detach'"),
     ({"do": "write", "op": "add_", "args": []}, "instruction 1", "'target' is missing"),
     ({"do": "write", "op": 3, "target": "%0"}, "instruction 1", "3 is not a text"),
@@ -128,7 +128,7 @@ def test_a_malformed_file_is_refused(text: str, part: str):
         ("a = leaf 1; clip_grad a norm", ("statement 2", "could not convert string to float")),
         ("a = leaf 1; clip_grad a, b norm 1.0", ("statement 2", "unknown value 'b'")),
         ("a = leaf 1; clip_grad a most 1.0", ("instruction 1 (clip)", "unknown way to clip 'most'")),
-        ("a = leaf 1; some_grad: b = exp a", ("instruction 1 (apply)", "unknown grad mode 'some_grad'")),
+        ("a = leaf 1; some_grad: b = exp a", ("instruction 1 (apply)", "unknown mode 'some_grad'")),
         ("a = leaf 1; b = exq a", ("instruction 1 (apply)", "unknown op 'exq'")),
     ],
 )
@@ -145,7 +145,7 @@ def test_validate_names_the_malformed_instruction():
         validate(Program((*good, Detach(Ref(0, 2)))))
     with pytest.raises(MalformedProgram, match=r"instruction 2 \(step\): %1 is not a leaf"):
         validate(Program((*good, Step((Ref(1),), "sgd"))), VOCABULARY)
-    with pytest.raises(MalformedProgram, match="2 instructions, but the grad modes of 1"):
+    with pytest.raises(MalformedProgram, match="2 instructions, but the modes of 1"):
         validate(Program(good.instructions, (("no_grad",),)))
     with pytest.raises(MalformedProgram, match=r"instruction 1 \(apply\): unknown op"):
         validate(good, replace(VOCABULARY, ops={"sin"}))

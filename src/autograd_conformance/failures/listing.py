@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.printing.cast_blocks import cast_blocks, without_casts
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.loops import loop
@@ -95,6 +96,7 @@ def statements(
     """Returns a program's lines of code with the numbers of its instructions. The instructions of each region, which
     run as one compiled or checkpointed function, become a function.
     """
+    blocks, program = cast_blocks(program, dialect), without_casts(program)
     name, lines = names(program), code(program, dialect)
     known: dict[str, str] = {}
     made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
@@ -110,7 +112,11 @@ def statements(
         made.append((each.steps, call(each, dialect, called, name), before))
     width = max((len(line) for _, line, _ in made if len(line) <= COLUMN), default=0)
     return [
-        Statement(steps, f"{line:{width}}  # {_numbers(steps)}{' <--' if failing in steps else ''}", before)
+        Statement(
+            steps,
+            f"{line:{width}}  # {_numbers(steps)}{' <--' if failing in steps else ''}",
+            (*blocks[steps[0]], *before),
+        )
         for steps, line, before in made
     ]
 

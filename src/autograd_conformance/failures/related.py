@@ -13,6 +13,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import Statement, assemble, indented, statements
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
+from autograd_conformance.printing.cast_blocks import cast_blocks
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Program, Ref
@@ -33,6 +34,11 @@ WHY = {
     slugs.NETWORKS_MODULE: "goes through modules, which the second program computes op by op from the same parameters",
     slugs.RECURRENT_MODULE: "goes through a module, which the second program computes step by step from its parameters",
     slugs.RECURRENT_PACKED: "goes through a padded batch, whose sequences the second program processes one by one",
+    slugs.AUTOCAST_GRADIENT: "differentiates ops under autocast, whose casts the second program writes out",
+    slugs.AUTOCAST_NESTED: "depends on ops inside and outside of autocast, whose casts the second program writes out",
+    slugs.AUTOCAST_UNRECORDED: "reaches a leaf that the block also used unrecorded; the second program casts it twice",
+    slugs.AUTOCAST_HIGHER: "differentiates a gradient under autocast, whose casts the second program writes out",
+    slugs.AUTOCAST_WRITTEN: "reaches a leaf that was written to inside of the block; the second program casts it again",
     slugs.TRAINING_MICRO_BATCHES: "walks the whole batch, whose parts the second program walks one by one",
     slugs.TRAINING_LOSSES: "is the last of one call for each loss; the second program walks the sum of the losses at "
     "once",
@@ -108,7 +114,7 @@ def script(case: Case, runs: bool = True) -> str:
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(case, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
-        lines += [""] if n == 0 else []
+        lines += [*cast_blocks(program, dialect)[-1], ""] if n == 0 else []
     allowed = " or ".join(dict.fromkeys(each.expected.expected_text() for each in case.violation.allowed))
     return assemble(pair.first, dialect, [*lines, f'print("allowed:", {allowed!r})'])
 

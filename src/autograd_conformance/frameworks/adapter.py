@@ -112,6 +112,12 @@ class Target(Protocol):
         """Limits on attributes and shapes, by name of an op or in-place op. A name that is missing has no limits."""
 
     @property
+    def autocast(self) -> Mapping[str, str]:
+        """The dtype in which an op computes under autocast, by the op's name; `OF_OPERANDS` for one that computes as
+        usual. A name that is missing may do anything.
+        """
+
+    @property
     def dtypes(self) -> Sequence[str]:
         """Names of the dtypes that the framework computes in."""
 
@@ -246,6 +252,10 @@ class Adapter:
     """Limits on attributes and operand shapes, by the name of the op or in-place op."""
     modules: Collection[str] = ()
     """Modules of `ops.modules` and ops of `ops.random` that `apply` supports."""
+    autocast: ClassVar[Mapping[str, str]] = {}
+    """The dtype in which an op computes under autocast, by the op's name, as the framework's documentation lists it;
+    `OF_OPERANDS` for an op that computes as usual. Ops whose behaviour is not documented are missing.
+    """
     random: Generator | None = None
     """The framework's random number generator. The suite restores the same state before each program, so that failures
     replay.
@@ -436,8 +446,9 @@ class Adapter:
         raise NotImplementedError
 
     @needed_for(Capability.MODES)
+    @needed_for(Capability.AUTOCAST)
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """Return the context manager of a grad mode."""
+        """Return the context manager of a mode: one of `GRAD_MODES` or, if AUTOCAST is claimed, of `CAST_MODES`."""
         raise NotImplementedError
 
     @needed_for(Capability.DEFAULT_DTYPE)

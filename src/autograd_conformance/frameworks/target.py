@@ -219,6 +219,11 @@ class InProcess:
         return frozenset(self.adapter.writes)
 
     @cached_property
+    def autocast(self) -> Mapping[str, str]:
+        """The dtypes in which the adapter's ops compute under autocast."""
+        return self.adapter.autocast
+
+    @cached_property
     def limits(self) -> Limits:
         """The adapter's limits on ops and in-place ops."""
         return self.adapter.limits

@@ -36,6 +36,7 @@ from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.relations.casts import NotDocumented, has_casts, with_casts
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation, op_of
 from autograd_conformance.tape.trace import first_nonsmooth
@@ -192,6 +193,11 @@ def run_after(
     saved tensors, if that is a separate one. If all violations are waived, as known differences are, the first one is
     reported.
     """
+    if isinstance(found, Program) and has_casts(found):
+        try:
+            found = with_casts(found, target.autocast)
+        except NotDocumented as error:
+            return Replayed("cannot run", str(error))
     wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
     for each in (*before, *wanted):  # checked for all programs before any runs
         if (outcome := _unsupported(each, target)) is not None:

@@ -243,7 +243,7 @@ def code(program: Program, dialect: Dialect | None) -> list[str]:
 
 
 def under(modes: Modes, line: str, dialect: Dialect) -> str:
-    """Puts a line of code under grad modes: ``with torch.no_grad(): y = x * 2``."""
+    """Puts a line of code under modes: ``with torch.no_grad(): y = x * 2``."""
     if not modes:
         return line
     return dialect.under.format(modes=", ".join(dialect.modes[mode] for mode in modes), line=line)

@@ -11,6 +11,8 @@ from math import prod
 from typing import assert_never
 
 from autograd_conformance.programs.language import (
+    CAST_MODES,
+    GRAD_MODES,
     Apply,
     AssignGrad,
     Backward,
@@ -76,6 +78,7 @@ class Capability(Enum):
     ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
     WRITE_CHECKS = "refuses writes that would break a graph"
     MODES = "grad modes"
+    AUTOCAST = "blocks in which listed ops cast their operands"
     DEFAULT_DTYPE = "a default dtype of tensors that are given none"
     SWITCHES = "switching requires_grad on and off"
     FUNCTIONAL = "gradients as results, without accumulation"
@@ -154,7 +157,9 @@ PYTORCH = Traits()
 
 def needs(program: Program) -> set[Capability]:
     """Returns the capabilities that a program requires of a framework."""
-    found = {Capability.MODES} if program.modes else set()
+    words = {mode for modes in program.modes for mode in modes}
+    found = {Capability.MODES} if not words.isdisjoint(GRAD_MODES) else set()
+    found |= {Capability.AUTOCAST} if not words.isdisjoint(CAST_MODES) else set()
     for step in program:
         found |= needs_of(step, program)
     return found

@@ -6,7 +6,7 @@ in an environment without it lacks that dtype.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -73,8 +73,16 @@ COARSE = frozenset(("float16", "bfloat16"))
 that the framework itself computed.
 """
 
+OF_OPERANDS = "operands"
+"""The word in place of a dtype for an op that computes in the dtype of its operands wherever it is applied."""
+
 BOTH = "both"
 """The word for the usual dtypes in a list of dtypes."""
+
+
+def lowered(autocast: Mapping[str, str]) -> frozenset[str]:
+    """Returns the ops that compute in a dtype of few digits under autocast, given the dtype in which each op does."""
+    return frozenset(op for op, dtype in autocast.items() if dtype in COARSE)
 
 
 def dtypes_in(text: str) -> tuple[str, ...]:

@@ -354,16 +354,30 @@ numbers that were observed.
 """
 
 CLIPS = ("norm", "value")
-MODES = ("no_grad", "enable_grad")
+GRAD_MODES = ("no_grad", "enable_grad")
+CAST_MODES = ("autocast", "autocast_uncached", "autocast_off")
+MODES = (*GRAD_MODES, *CAST_MODES)
 EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
 
 Modes = tuple[str, ...]
-"""Nested grad modes of an instruction, the outermost first; the innermost one applies."""
+"""Nested modes of an instruction, the outermost first. Of the grad modes among them, which decide whether ops are
+recorded, the innermost one applies, and so it does of the cast modes, which decide in which dtype listed ops compute.
+"""
+
+
+def innermost(modes: Modes, kind: Modes) -> str | None:
+    """Returns the innermost mode of a kind, `GRAD_MODES` or `CAST_MODES`; None if there is none."""
+    return next((mode for mode in reversed(modes) if mode in kind), None)
 
 
 def is_recorded(modes: Modes) -> bool:
-    """Whether operations are recorded under nested grad modes."""
-    return not modes or modes[-1] == "enable_grad"
+    """Whether operations are recorded under nested modes."""
+    return innermost(modes, GRAD_MODES) != "no_grad"
+
+
+def casts(modes: Modes) -> bool:
+    """Whether listed ops cast their operands under nested modes."""
+    return innermost(modes, CAST_MODES) in ("autocast", "autocast_uncached")
 
 
 def _is_pure(step: Instruction) -> bool:
@@ -381,7 +395,7 @@ def _is_pure(step: Instruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An immutable sequence of instructions and their grad modes (`modes` is empty if no instruction has any)."""
+    """An immutable sequence of instructions and their modes (`modes` is empty if no instruction has any)."""
 
     instructions: tuple[Instruction, ...]
     modes: tuple[Modes, ...] = ()
@@ -400,7 +414,7 @@ class Program:
         return self.instructions[at]
 
     def mode(self, at: int) -> Modes:
-        """Returns the grad modes of instruction `at`."""
+        """Returns the modes of instruction `at`."""
         return self.modes[at] if at < len(self.modes) else ()
 
     def upto(self, count: int) -> Program:
@@ -408,14 +422,14 @@ class Program:
         return Program(self.instructions[:count], self.modes[:count])
 
     def extended(self, *steps: Instruction) -> Program:
-        """Returns the program with further instructions at its end, outside of all grad modes."""
+        """Returns the program with further instructions at its end, outside of all modes."""
         modes = (*self.modes, *((),) * (len(self) + len(steps) - len(self.modes))) if self.modes else ()
         return Program((*self.instructions, *steps), modes)
 
     @property
     def stateful(self) -> bool:
         """Whether the expected results depend on what the framework did earlier. They do unless every instruction is
-        outside grad modes and makes a leaf of a dtype with many digits, applies an op that draws no random numbers,
+        outside modes and makes a leaf of a dtype with many digits, applies an op that draws no random numbers,
         detaches a value, clears gradients, sets the default dtype, or is a plain backward call (without `create_graph`
         and `inputs`).
         """

@@ -78,14 +78,14 @@ def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
     problem.
     """
     if program.modes and len(program.modes) != len(program):
-        raise MalformedProgram(f"{len(program)} instructions, but the grad modes of {len(program.modes)}")
+        raise MalformedProgram(f"{len(program)} instructions, but the modes of {len(program.modes)}")
     made: list[int] = []
     dropped: set[Ref] = set()
     for at, step in enumerate(program):
         problem = _operand_problem(step, made, program, dropped) or _problem(step, program, vocabulary)
         unknown = next((mode for mode in program.mode(at) if mode not in MODES), None)
         if unknown:
-            problem = problem or f"unknown grad mode {unknown!r}; there are {', '.join(MODES)}"
+            problem = problem or f"unknown mode {unknown!r}; there are {', '.join(MODES)}"
         if problem:
             raise MalformedProgram(f"instruction {at} ({INSTRUCTIONS[type(step)].word}): {problem}")
         made.append(results(step))

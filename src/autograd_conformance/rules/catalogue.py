@@ -21,6 +21,7 @@ from autograd_conformance.rules.situations import (
     COMBINING,
     FEW_DIGITS,
     JOINED,
+    LISTED,
     SAVING,
     SEVERAL_ELEMENTS,
     SEVERAL_RESULTS,
@@ -36,6 +37,8 @@ from autograd_conformance.rules.situations import (
 from autograd_conformance.rules.sources import (
     ACCUMULATED,
     ACCURACY,
+    AMP,
+    AMP_EXAMPLES,
     ARTICLES,
     AUTOGRAD_BACKWARD,
     BACKWARD,
@@ -319,6 +322,12 @@ _RULES = (
     _must(slugs.RECURRENT_PACKED, "A sequence in a packed batch MUST give the same values and gradients as it does alone.", PACK, needs=(Capability.MODULES,)),
     _must(slugs.RECURRENT_DETACHED_STATE, "If a recurrent state is detached when it is carried over, each part of the sequence MUST be walkable separately.", DETACH, GRUS, needs=(Capability.DETACH,), of=(STATE,)),
     _must(slugs.RECURRENT_CARRIED_STATE, "If a recurrent state is carried over without detaching it, the next backward call MUST reach the freed part, and raise.", BACKWARD, GRUS, SECOND_TIME, needs=(Capability.FREES,), of=(STATE, SAVING)),
+    # autocast: blocks in which listed ops cast their operands
+    _must(slugs.AUTOCAST_GRADIENT, "Under autocast, values and gradients MUST be those of the computation with its documented casts written out.", AMP, needs=(Capability.AUTOCAST,), of=(LISTED,), same_work=True),
+    _must(slugs.AUTOCAST_NESTED, "Where autocast is switched off inside of a block, and after the block, ops MUST compute in the dtypes of their operands.", AMP, needs=(Capability.AUTOCAST,), of=(LISTED,), same_work=True),
+    _must(slugs.AUTOCAST_UNRECORDED, "A leaf that a block uses under no_grad first MUST get its gradient through the later uses.", AMP, NO_GRAD, needs=(Capability.AUTOCAST, Capability.MODES), of=(LISTED,), same_work=True),
+    _must(slugs.AUTOCAST_HIGHER, "A gradient that is differentiated under autocast MUST give the gradients of the computation with its documented casts written out.", AMP_EXAMPLES, needs=(Capability.AUTOCAST, Capability.CREATE_GRAPH, Capability.FUNCTIONAL), of=(LISTED,), same_work=True),
+    _should(slugs.AUTOCAST_WRITTEN, "A leaf that is written to inside of a block SHOULD be used as it is from then on.", AMP, needs=(Capability.AUTOCAST, Capability.MODES, Capability.WRITES), of=(LISTED,), same_work=True),
     # training: loops
     _must(slugs.TRAINING_LOOP, "In a training loop, each forward pass MUST be recorded with the parameters' values at that time, and its gradients computed at these values.", MECHANICS, OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,), compares=Compares.VALUES, general=True, of=(TRAINING,)),
     _must(slugs.TRAINING_MICRO_BATCHES, "The gradients of parts of a batch, accumulated, MUST be the gradient of the whole batch.", MECHANICS, CHAIN_RULE, needs=(Capability.ACCUMULATES,), of=(TRAINING,)),

@@ -35,6 +35,8 @@ class Offer:
     modules: frozenset[str] = frozenset()
     dtypes: frozenset[str] = frozenset()
     """The dtypes of the run."""
+    lowered: frozenset[str] = frozenset()
+    """The ops that compute in fewer digits than float32 under autocast."""
 
     def can(self, *needs: Capability) -> bool:
         """Whether the framework claims all of the given capabilities."""
@@ -167,6 +169,10 @@ TRAINING_OPS = (
 """The ops of every training loop."""
 
 TRAINING = Need(f"the ops {', '.join(TRAINING_OPS)}", lambda offer: offer.ops.issuperset(TRAINING_OPS))
+LISTED = Need(
+    "an op that computes in fewer digits under autocast, and float32",
+    lambda offer: not offer.lowered.isdisjoint(offer.ops) and "float32" in offer.dtypes,
+)
 FEW_DIGITS = Need("a dtype of few digits, with --dtype", lambda offer: not offer.dtypes.isdisjoint(COARSE))
 WRITING = Need("an in-place op", lambda offer: bool(offer.writes))
 

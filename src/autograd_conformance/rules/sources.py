@@ -65,6 +65,10 @@ CLIP_VALUE = Source(
     "torch.nn.utils.clip_grad_value_",
     "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html",
 )
+AMP = Source("Automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html")
+AMP_EXAMPLES = Source(
+    "Automatic mixed precision examples", "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
+)
 RANDOMNESS = Source("Reproducibility", "https://docs.pytorch.org/docs/stable/notes/randomness.html")
 NN = Source("torch.nn", "https://docs.pytorch.org/docs/stable/nn.html")
 PACK = Source(

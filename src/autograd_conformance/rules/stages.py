@@ -45,7 +45,7 @@ STAGES = (
     Stage("higher order", (slugs.HIGHER, slugs.FUNCTIONAL), needs=("first gradients",)),
     Stage(
         "optimizers and networks",
-        (slugs.OPTIMIZERS, slugs.NETWORKS, slugs.RECURRENT, slugs.TRAINING),
+        (slugs.OPTIMIZERS, slugs.NETWORKS, slugs.RECURRENT, slugs.AUTOCAST, slugs.TRAINING),
         needs=("accumulation and clearing",),
     ),
     Stage(

@@ -79,7 +79,7 @@ def test_an_elementwise_op_and_a_second_op_do_not_put_it_to_the_test():
 def test_each_op_has_programs_inside_its_domain(dtype: str):
     functions = cancellation.functions()
     assert {"layer_norm", "var", "cov", "logsumexp", "softmax", "cosine_similarity", "group_norm"} <= {*functions}
-    assert len(functions) > len(OPS) // 2
+    assert len(functions) > 160
     for op in functions:
         programs = list(cancellation.programs(op, (dtype,)))
         assert programs, op

@@ -16,7 +16,7 @@ import hypothesis
 from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.outcome import MOST, NOTHING_FOUND, AuditResult, ops_at_fault
 from autograd_conformance.checking.audit.programs import is_long
-from autograd_conformance.checking.check import Check, RuleViolated, first_violation, judgement_of
+from autograd_conformance.checking.check import Check, RuleViolated, first_violation, judgement_of, related_as
 from autograd_conformance.checking.session.settings import Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
@@ -36,11 +36,12 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.dtypes import USUAL, lowered
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.casts import has_casts, with_casts
 from autograd_conformance.rules.situations import Offer
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
@@ -289,6 +290,10 @@ class FrameworkUnderTest:
         target = self.target_of(entry.rule).crash_as_error()
         if unsupported_by(entry.witness, target):
             return False
+        if has_casts(entry.witness):
+            pair = with_casts(entry.witness, target.autocast)
+            violation = related_as(pair, target.observe(pair.first), target.observe(pair.second), target).violation
+            return violation is not None and is_known(entry, entry.witness, violation)
         waives = partial(self._is_known, entry.witness)
         judgement = judgement_of(entry.witness, target.observe(entry.witness), target, waives)
         found = (*judgement.waived, *filter(None, [judgement.violation]))
@@ -323,6 +328,7 @@ class FrameworkUnderTest:
             frozenset(target.optimizers),
             frozenset(target.modules),
             frozenset(self.drawable),
+            lowered(target.autocast),
         )
 
     def absent(self, rule: str) -> tuple[str, ...]:

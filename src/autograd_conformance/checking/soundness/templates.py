@@ -27,6 +27,7 @@ NEEDED: Mapping[C, tuple[str, ...]] = {
     C.CLIPS: ("clips",),
     C.WRITES: ("writes",),
     C.MODES: ("modes",),
+    C.AUTOCAST: ("modes",),
     C.SWITCHES: ("requires_grad",),
     C.INPUTS: ("inputs",),
     C.RETAINS_GRAD: ("retain_grad",),

@@ -24,6 +24,7 @@ def alphabet_of(target: Target, dtypes: Sequence[str], spared: frozenset[Hazard]
         modules=tuple(target.modules),
         writes=tuple(name for name in WRITES if name in target.writes),
         limits=target.limits,
+        autocast=target.autocast,
         traits=target.traits,
         regions=target.has_regions,
         absent_forms=frozenset(target.absent),

@@ -11,7 +11,7 @@ RENAMED = {"foresee": "prepare", "plainer": "simpler_modes", "altered": "hook_re
 """New names of renamed adapter methods, by their old names."""
 
 DEFAULTS = (
-    "traits", "trait_sources", "packages", "insists", "optimizers", "writes", "limits", "modules", "random",
+    "traits", "trait_sources", "packages", "insists", "optimizers", "writes", "limits", "autocast", "modules", "random",
     "notes", "variables", "programs_each", "prepare", "finish", "saved_tensor_counter", "simpler_modes",
 )  # fmt: skip
 """Members of `Adapter` with a default that an adapter gets if it neither inherits `Adapter` nor has the member."""

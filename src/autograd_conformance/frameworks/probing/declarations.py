@@ -14,7 +14,7 @@ from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.dtypes import DTYPES, OF_OPERANDS
 
 LONGEST = 80
 """Maximum number of characters of a name or version."""
@@ -52,6 +52,9 @@ def check(adapter: Adapter) -> None:
     limits = adapter.limits
     if not isinstance(limits, Mapping) or not all(isinstance(each, Limit) for each in limits.values()):
         _refuse(adapter, "limits", "a mapping of names of ops to ops.limits.Limit", limits)
+    known = {*DTYPES, OF_OPERANDS}
+    if not isinstance(adapter.autocast, Mapping) or not known.issuperset(adapter.autocast.values()):
+        _refuse(adapter, "autocast", f"a mapping from names of ops to some of {', '.join(known)}", adapter.autocast)
     _all(adapter, "packages", adapter.packages, str, "the names of modules or packages, each a str")
     there = ("errors", *DTYPES, *FORMS)
     _all(adapter, "insists", adapter.insists, str, f"some of {', '.join(there)}")

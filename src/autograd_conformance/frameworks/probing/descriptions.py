@@ -42,6 +42,8 @@ class Described(Protocol):
     @property
     def limits(self) -> Limits: ...
     @property
+    def autocast(self) -> Mapping[str, str]: ...
+    @property
     def modules(self) -> Collection[str]: ...
     @property
     def optimizers(self) -> Mapping[str, Collection[str]] | None: ...
@@ -83,6 +85,7 @@ def _parts(framework: Described) -> Iterator[tuple[str, Collection[str]]]:
     yield "writes", WRITES if writes is None else writes
     yield "modules", framework.modules
     yield "limits", [f"{name} ({_ordered(limit)})" for name, limit in framework.limits.items()]
+    yield "autocast", [f"{name}={dtype}" for name, dtype in framework.autocast.items()]
     known = USUAL_OPTIMIZERS if optimizers is None else optimizers
     yield "optimizers", [f"{name}({', '.join(sorted(settings))})" for name, settings in known.items()]
 

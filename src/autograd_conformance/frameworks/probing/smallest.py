@@ -195,6 +195,11 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.ADDS_IN_PLACE: Smallest(TWICE, _same_grad_object, lacks="a second call leaves another gradient object"),
     C.WRITE_CHECKS: Smallest("a = leaf [1, 2]; b = multiply a a; write b mul_scalar_ scalar=2"),
     C.MODES: Smallest("a = leaf [1, 2]; no_grad: b = multiply a a; no_grad: enable_grad: c = multiply a a"),
+    C.AUTOCAST: Smallest(
+        "a = leaf f32 [[1, 2], [3, 4]]; autocast: b = matmul a a",
+        _dtype("bfloat16"),
+        lacks="a product in a block of autocast is not bfloat16",
+    ),
     C.DEFAULT_DTYPE: Smallest("default_dtype float32; a = leaf [1, 2]"),
     C.SWITCHES: Smallest("a = leaf [1, 2]; requires a False"),
     C.FUNCTIONAL: Smallest("a = leaf [1, 2]; b = multiply a a; c = grad b wrt a with [1, 1]"),

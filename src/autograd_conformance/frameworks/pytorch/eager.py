@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from autograd_conformance.frameworks.environment.devices import Device
+from autograd_conformance.frameworks.pytorch import autocast
 from autograd_conformance.frameworks.pytorch.devices import dtypes_of, open_device, storage_of
 from autograd_conformance.frameworks.torchlike.code import Code
 from autograd_conformance.frameworks.torchlike.dialect import PRELUDE, dialect
@@ -20,6 +24,7 @@ from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import CAST_MODES
 from autograd_conformance.programs.observations import Kind
 
 
@@ -51,6 +56,7 @@ class TorchEager(TorchInterface):
     dialect: Dialect
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
+    autocast = autocast.AUTOCAST
     variables: tuple[str, ...] = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
     code = Code(torch, torch.nn.functional)
 
@@ -63,10 +69,13 @@ class TorchEager(TorchInterface):
         self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
         further = [f"import {named.module}"] if named.module else []
+        if self.device.type != "cpu":  # other devices have other lists
+            self.capabilities = self.capabilities - {Capability.AUTOCAST}
         if self.device.type == "cuda":
             torch.backends.cudnn.allow_tf32 = False  # by default, float32 has three digits in convolutions and cells
             further.append("torch.backends.cudnn.allow_tf32 = False")
-        self.dialect = dialect(str(self.device), "\n".join((PRELUDE, *further)))
+        shown = dialect(str(self.device), "\n".join((PRELUDE, *further)))
+        self.dialect = replace(shown, modes={**shown.modes, **autocast.CODE})
         self.usual = torch.get_default_dtype()
 
     def tensor(self, data: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
@@ -95,6 +104,10 @@ class TorchEager(TorchInterface):
         if gradient._is_zerotensor():
             return id(gradient)
         return gradient.data_ptr() or (storage_of(gradient) if gradient.numel() else 0)
+
+    def mode(self, name: str) -> AbstractContextManager[Any]:
+        """Returns the context manager of a grad mode or of a cast mode."""
+        return autocast.context(name) if name in CAST_MODES else super().mode(name)
 
     def elements(self, value: torch.Tensor) -> np.ndarray:
         """Returns the elements as an array, which may share the tensor's memory."""

@@ -19,6 +19,7 @@ class TorchXla(TorchEager):
     name = "torch-xla"
     capabilities = TorchEager.capabilities - {
         Capability.MEMORY, Capability.LAYOUT, Capability.IDENTITY, Capability.ADDS_IN_PLACE, Capability.FUSED,
+        Capability.AUTOCAST,
     }  # fmt: skip
     ops = TorchEager.ops - {"aminmax"}
     """All of PyTorch's ops but one, whose derivative PyTorch 2.9 does not implement."""

@@ -202,6 +202,11 @@ class Remote:
         return frozenset(WRITES) if self.handshake.writes is None else self.handshake.writes
 
     @property
+    def autocast(self) -> Mapping[str, str]:
+        """The dtypes in which the framework's ops compute under autocast."""
+        return self.handshake.autocast
+
+    @property
     def limits(self) -> Limits:
         """Limits on ops and in-place ops."""
         return self.handshake.limits

@@ -19,7 +19,7 @@ from autograd_conformance.ops.catalogue import APPLIED, CUT, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
-from autograd_conformance.programs.dtypes import DTYPES
+from autograd_conformance.programs.dtypes import DTYPES, OF_OPERANDS
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.language import Attrs, Program
@@ -66,6 +66,9 @@ class Handshake:
     """Names of the supported in-place ops; None for all, or if writes are not claimed."""
     limits: Limits = field(default_factory=dict)
     """Limits on attributes and shapes, by name of an op or in-place op."""
+    autocast: Mapping[str, str] = field(default_factory=dict)
+    """The dtype in which an op computes under autocast, by the op's name; `OF_OPERANDS` for one that computes as usual.
+    """
     modules: tuple[str, ...] = ()
     """Names of the supported modules, and of the supported ops that draw random numbers."""
     optimizers: Mapping[str, Collection[str]] | None = None
@@ -298,6 +301,12 @@ def _read_limits(value: Json) -> Limits:
         raise _Invalid(f"limits: {error}") from None
 
 
+def _read_autocast(value: Json) -> Mapping[str, str]:
+    found: Mapping[str, str] = _texts("autocast", APPLIED)(value)
+    _names("autocast", [*DTYPES, OF_OPERANDS])(list(found.values()))
+    return found
+
+
 def _read_lacks(value: Json) -> Mapping[str, Mapping[str, str]]:
     if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
         raise _Invalid(f"lacks has to be an object, the reason by each name in each table, not {value!r}")
@@ -320,6 +329,7 @@ _READERS: dict[str, Any] = {
     "packages": _texts("packages"),
     "writes": lambda value: frozenset(_names("writes", WRITES)(value)),
     "limits": _read_limits,
+    "autocast": _read_autocast,
     "modules": _names("modules", APPLIED),
     "optimizers": _read_optimizers,
     "random": _flag("random"),

@@ -177,6 +177,8 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
         form["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
     if adapter.writes is not Adapter.writes:
         form["writes"] = sorted(adapter.writes)
+    if adapter.autocast:
+        form["autocast"] = dict(adapter.autocast)
     if adapter.limits:
         form["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
     if adapter.dialect is not None:

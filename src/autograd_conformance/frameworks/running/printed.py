@@ -12,6 +12,7 @@ from typing import Any
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.running.regions import RegionRun
 from autograd_conformance.frameworks.running.runner import required_gradient
+from autograd_conformance.printing.cast_blocks import cast_blocks, without_casts
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.regions import call, function
@@ -40,19 +41,30 @@ class _Lines:
 
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.program, self.dialect = program, dialect
-        self.code, self.names = code(program, dialect), names(program)
+        self.code, self.names = code(without_casts(program), dialect), names(program)
+        self.blocks = list(cast_blocks(program, dialect))
+        """The lines that enter and leave blocks of autocast, before each instruction and at the end; once they ran,
+        they are empty.
+        """
         self.scope: dict[str, Any] = {"__name__": "program"}  # some frameworks read the module name of functions
         exec(dialect.prelude, self.scope)
 
     def do(self, at: int, values: dict[Ref, Value]) -> Sequence[Value | None]:
         """Run the line of an instruction, and return the values that it names; deleted values are dropped."""
         step = self.program[at]
+        self.enter(at)
         exec("\n".join([*definition(at, self.program, self.names, self.dialect), self.code[at]]), self.scope)
         if isinstance(step, Delete):
             for ref in step.values:
                 del values[ref]
         made = self._named(Ref(at, k) for k in range(results(step)))
         return tuple(map(required_gradient, made)) if isinstance(step, ReadGrad) else made
+
+    def enter(self, at: int) -> None:
+        """Leave and enter blocks of autocast, up to those of an instruction."""
+        for k in range(at + 1):
+            exec("\n".join(self.blocks[k]), self.scope)
+            self.blocks[k] = ()
 
     def computed(self, region: Region) -> Sequence[Value]:
         """Define the function of a region, call it, and return its results."""
@@ -79,6 +91,13 @@ class _Printed(RegionRun):
         self.lines = _Lines(program, dialect)
         if dialect.saved:
             self.saved = self.lines.saved
+
+    def ended(self) -> Observation:
+        """Run the whole program, leave all blocks, and end the program."""
+        try:
+            return super().ended()
+        finally:
+            self.lines.enter(len(self.program))
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
         """Run the printed line of an instruction, and return the values that it makes."""

@@ -34,6 +34,7 @@ SINGLE = tuple(sorted(APPLIED.difference(MODULES, RANDOM_OPS)))
 
 UNTRIED = {
     Capability.COUNTS_SAVED: "it needs an adapter that counts saved tensors",
+    Capability.AUTOCAST: "it needs an adapter that knows which ops cast",
     Capability.KNOWS_ERRORS: "it needs an adapter that knows all messages of errors",
 }
 """The capabilities that only an adapter can claim, each with the reason."""

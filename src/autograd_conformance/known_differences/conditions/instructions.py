@@ -13,6 +13,7 @@ from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
     EFFECTS,
     INSTRUCTIONS,
+    MODES,
     Apply,
     DetachInPlace,
     Hook,
@@ -98,6 +99,21 @@ class Call(Word):
 
     def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
         return self.value == INSTRUCTIONS[type(program[violation.at])].notation
+
+
+class Under(Word):
+    """The failing instruction is in a block of this mode, such as `no_grad` or `autocast`, perhaps in inner blocks."""
+
+    key, names_case, by_program = "under", True, True
+    expects = f"a mode: {', '.join(MODES)}"
+    read = staticmethod(readers.one_of(MODES))
+
+    @classmethod
+    def values_of(cls, program: Program, violation: Violation) -> Iterable[str]:
+        return dict.fromkeys(program.mode(violation.at))
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        return self.value in program.mode(violation.at)
 
 
 class OptimizerStep(Word):

@@ -223,6 +223,8 @@ REMAINDERS = (
 CASTS = (
     Op("astype_float32", "{0}.to(torch.float32, copy=True)", lambda j, x: x, NEVER, dtype="float32"),
     Op("astype_float64", "{0}.to(torch.float64, copy=True)", lambda j, x: x, NEVER, dtype="float64"),
+    Op("astype_float16", "{0}.to(torch.float16, copy=True)", lambda j, x: x, NEVER, dtype="float16"),
+    Op("astype_bfloat16", "{0}.to(torch.bfloat16, copy=True)", lambda j, x: x, NEVER, dtype="bfloat16"),
 )
 
 ELEMENTWISE = table("elementwise", *ARITHMETIC, *EXPONENTIALS, *TRIGONOMETRY, *SPECIAL, *STEPS, *REMAINDERS, *CASTS)

@@ -2,7 +2,7 @@
 
 An instruction is an object: "do" names it, and each field that differs from its default is stored under its own name. A
 literal tensor is stored as its shape, dtype and data. The type of a field determines its form, so a new instruction
-requires no change here. The instruction's grad modes are stored as "modes". Finite floats are JSON numbers (Python
+requires no change here. The instruction's modes are stored as "modes". Finite floats are JSON numbers (Python
 prints the shortest text that reads back as the same double). Infinities and NaN, which JSON lacks, are the strings
 "inf", "-inf" and "nan".
 """
@@ -96,7 +96,7 @@ def _decode(at: int, form: Json) -> tuple[Instruction, Modes]:
             raise MalformedProgram(f"an instruction is an object, not {form!r}")
         modes = form.get("modes", [])
         if not isinstance(modes, list):
-            raise MalformedProgram(f"{modes!r} is not a list of grad modes")
+            raise MalformedProgram(f"{modes!r} is not a list of modes")
         return _instruction(form), tuple(map(_read_str, modes))
     except KeyError as error:
         raise MalformedProgram(f"instruction {at}: {error} is missing") from None

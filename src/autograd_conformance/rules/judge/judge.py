@@ -30,6 +30,7 @@ from autograd_conformance.programs.language import (
     ReadGrad,
     Step,
     ZeroGrad,
+    casts,
 )
 from autograd_conformance.programs.observations import (
     Kind,
@@ -100,7 +101,11 @@ def judge(
     If `waives` waives a violation, judging continues where the following instructions do not depend on the violation,
     or where the model of the graph can adopt the observed state. Otherwise judging ends there, and `Judgement.ended_by`
     holds the violation.
+
+    Judging ends before the first instruction under autocast: such programs are compared with others.
     """
+    uncast = next((at for at, modes in enumerate(program.modes) if casts(modes)), len(program))
+    is_whole, program, observation = uncast == len(program), program.upto(uncast), observation[:uncast]
     regions_run = region_steps(observation)
     judging = Judging.of(program, reference, capabilities, waives, regions_run)
     violation: Violation | None = None
@@ -128,7 +133,7 @@ def judge(
     return Judgement(
         None if violation is None or waived else violation.in_regions(regions_run),
         judging.exercised,
-        judging.unspecified or judging.adopted > 0,
+        judging.unspecified or judging.adopted > 0 or not is_whole,
         judging.waived[-1] if waived else None,
         tuple(judging.waived),
         judged - judging.adopted,
