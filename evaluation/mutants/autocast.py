@@ -117,7 +117,7 @@ class CastsWithoutHistory(Mutant):
 
 
 class AlwaysKeepsCasts(Mutant):
-    """A block that is told to keep no casts keeps them."""
+    """A block without a cache of casts keeps them."""
 
     killed_by = ("autocast/written",)
 

@@ -58,9 +58,10 @@ def _leaves_first(a: Draft) -> Program:
 
 
 def _ops(a: Draft, kind: str) -> list[str]:
-    """Returns the framework's ops of a kind, simplest first."""
+    """Returns the framework's ops of a kind, in the order of its table."""
     dtypes = {"lowered": COARSE, "plain": {OF_OPERANDS}, "raised": {WORKING}}[kind]
-    return [op for op in a.alphabet.ops if a.alphabet.autocast.get(op) in dtypes]
+    there = {*a.alphabet.ops}
+    return [op for op, dtype in a.alphabet.autocast.items() if dtype in dtypes and op in there]
 
 
 def _draw(a: Draft, kinds: tuple[str, ...] = KINDS, fresh: bool = False) -> list[Ref]:

@@ -8,7 +8,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
+from autograd_conformance.checking.check import related_as
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.runner import run
@@ -29,6 +32,7 @@ from autograd_conformance.rules.relations.casts import NotDocumented, has_casts,
 from autograd_conformance.rules.relations.relation import Related, relate
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.relations import autocast
+from evaluation.mutants.autocast import ProductInFullPrecision
 
 TORCH = Torch()
 LEAVES = "a = leaf f32 [[1, 2], [3, 4]]; b = leaf f32 [[1, -1], [2, 3]]"
@@ -187,3 +191,15 @@ def test_printed_code_does_the_same(mode: str) -> None:
             assert left is not None and right is not None and left.dtype == right.dtype
             assert left.value.tolist() == right.value.tolist()
     assert not torch.is_autocast_enabled("cpu")
+
+
+def test_a_failure_is_reduced_and_named_by_the_rule_of_the_smaller_program() -> None:
+    source = program("c = sin a; autocast: no_grad: d = matmul a b; autocast: e = matmul c b; f = astype_float32 e")
+    framework = ProductInFullPrecision()
+    pair, target = with_casts(source, framework.autocast), InProcess(framework)
+    one, two = target.observe(pair.first), target.observe(pair.second)
+    violation = related_as(pair, one, two, target).violation
+    assert violation is not None and violation.rule == "autocast/unrecorded"
+    case = reduced(Case(pair.first, one, violation, target, pair))
+    assert case.violation.rule == case.pair.rule == "autocast/gradient"
+    assert list(lines(case.program))[2:] == ["c = sin a", "autocast: d = matmul c b"]

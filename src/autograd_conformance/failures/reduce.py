@@ -16,6 +16,7 @@ from autograd_conformance.checking.check import is_advice, related_as
 from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.smaller_casts import with_fewer_lines
 from autograd_conformance.failures.smaller_tensors import with_smaller_tensors
 from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
@@ -35,6 +36,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.relations.casts import has_casts
 from autograd_conformance.rules.violations.violation import Violation
 
 GRIDS = (1, 8)
@@ -54,12 +56,14 @@ TRIES = 200
 
 
 def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES, keeps_numbers: bool = False) -> Case:
-    """Returns the same failure in the smallest program found. Of two related programs, only the numbers are changed.
-    With `keeps_numbers`, the numbers stay those of the program, which somebody wrote.
+    """Returns the same failure in the smallest program found. Of two related programs, only the numbers are changed,
+    unless one writes out the casts of the other. With `keeps_numbers`, the numbers stay those of the program, which
+    somebody wrote.
 
     The search takes at most half of the time until the case's deadline.
     """
     if case.related is not None:
+        case = with_fewer_lines(case, known, tries) if has_casts(case.program) else case
         return case if keeps_numbers else _related_with_distinct_numbers(case, known)
     before, left, until = None, tries, case.middle()
     case = _with_smaller_tensors(without_later_lines(case, known), known, until)

@@ -34,7 +34,7 @@ WHY = {
     slugs.NETWORKS_MODULE: "goes through modules, which the second program computes op by op from the same parameters",
     slugs.RECURRENT_MODULE: "goes through a module, which the second program computes step by step from its parameters",
     slugs.RECURRENT_PACKED: "goes through a padded batch, whose sequences the second program processes one by one",
-    slugs.AUTOCAST_GRADIENT: "differentiates ops under autocast, whose casts the second program writes out",
+    slugs.AUTOCAST_GRADIENT: "is computed under autocast, or from what is; the second program writes the casts out",
     slugs.AUTOCAST_NESTED: "depends on ops inside and outside of autocast, whose casts the second program writes out",
     slugs.AUTOCAST_UNRECORDED: "reaches a leaf that the block also used unrecorded; the second program casts it twice",
     slugs.AUTOCAST_HIGHER: "differentiates a gradient under autocast, whose casts the second program writes out",

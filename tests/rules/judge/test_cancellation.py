@@ -8,7 +8,6 @@ from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.checking.audit import cancellation
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.checks.cancellation import RULE, may_cancel

@@ -34,7 +34,7 @@ from autograd_conformance.rules.relations.relation import Related
 
 
 class NotDocumented(ValueError):
-    """What a program does under autocast is not documented."""
+    """The documentation does not say how a program computes under autocast."""
 
 
 def has_casts(program: Program) -> bool:
@@ -71,7 +71,7 @@ def with_casts(program: Program, autocast: Mapping[str, str]) -> Related:
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """What a cast depends on: a leaf that is cast twice in one block is cast once by a framework that keeps the first
+    """The key of a cast: a leaf that is cast twice in one block is cast once by a framework that keeps the first
     cast.
     """
 
