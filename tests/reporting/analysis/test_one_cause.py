@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from autograd_conformance.checking.signature import _error
 from autograd_conformance.ops.forms import base_form
-from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Category, Failure, Signature
+from autograd_conformance.reporting.records.failure import EMPTY, UNBATCHED, Allowed, Category, Failure, Signature
 from tests.reporting.analysis.test_causes import OTHER, RAISED, failed, moved, program, together
 
 REFUSED = "unknown (RuntimeError): expected target of # dims, got #"
@@ -112,6 +113,20 @@ def test_ops_in_place_that_are_not_refused_are_one_cause_if_they_are_several() -
     assert together(*three[:2]) == [[0], [1]]
     unseen = [returned(op, "modified in place", "writes/saved-raises") for op in ("sin_", "exp_", "abs_")]
     assert together(*unseen) == [[0], [1], [2]]  # each derivative saves what it needs
+
+
+def test_clearing_and_steps_with_equal_settings_are_one_cause_whatever_the_ops() -> None:
+    def cleared(allowed: str, *ops: str) -> Failure:
+        outcome = (Allowed(allowed, "accumulation/zero-to-zeros"),)
+        return failed("accumulation/zero-to-zeros", Category("value", "other gradient held"), *ops, allowed=outcome)
+
+    others, own = "other leaves keep their gradients", "the leaf holds zeros"
+    assert together(cleared(others, "add"), cleared(others, "sum", "add")) == [[0, 1]]
+    assert together(cleared(others, "add"), cleared(own, "sum", "add")) == [[0], [1]]
+    nesterov, constant = (moved("optimizers/formula", "sgd", lr=0.1, nesterov=True) for _ in range(2))
+    other = {**constant.program, "instructions": [{"do": "leaf"}, *constant.program["instructions"]]}
+    assert together(nesterov, replace(constant, program=other, test="t")) == [[0, 1]]
+    assert together(nesterov, moved("optimizers/formula", "sgd", lr=0.1, maximize=True)) == [[0], [1]]
 
 
 def test_gradients_that_are_not_retained_are_one_cause_whatever_the_ops() -> None:

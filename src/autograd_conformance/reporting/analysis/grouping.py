@@ -213,8 +213,16 @@ def _explains(op: FaultyOp | None) -> bool:
 OF_CALLS = ("accumulation/layout", "errors/atomic", "hooks/retained")
 """Rules about what a call does to the gradients of leaves, whatever ops it passes."""
 
+CLEARS = "accumulation/zero-to-zeros"
+"""The rule about clearing gradients, whose violations have one cause if they have the same outcome, whatever ops were
+applied.
+"""
+
 OF_STATE = ("optimizers/skips", "optimizers/remembers", "optimizers/clears")
 """Rules about what optimizers do whatever their formulas are; several optimizers of a framework may share the code."""
+
+OF_STEPS = "optimizers/"
+"""The beginning of the rules about optimizers, whose violations with equal settings have one cause."""
 
 OF_DIGITS = ("gradients/tails", "gradients/digits", "gradients/cancellation")
 """Rules about the digits of a formula in places where these are easily lost. They share a cause with a wrong formula,
@@ -232,6 +240,11 @@ MOST_TOGETHER = 3
 def _is_diagnosis_of(op: str, key: Hashable) -> bool:
     """Whether a signature key is a diagnosis of this op's wrong gradients alone."""
     return isinstance(key, tuple) and key[0] == "diagnosed" and op in key
+
+
+def _steps(failure: Failure) -> list[Mapping[str, Any]]:
+    """Returns the instructions of a failure's program that make or use an optimizer."""
+    return [step for step in steps(failure.program) if step["do"] in ("step", "optimizer")]
 
 
 def _has_wrong_formula(failure: Failure) -> bool:
@@ -281,6 +294,8 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     about_op = faulty[op, symptom] if op is not None else None
     if _is_ordinary(failure, about_op) and failure.signature:
         failure = replace(failure, signature=replace(failure.signature, meaning=None))
+    if failure.rule in OF_CALLS and not is_diagnosed(failure):
+        yield "calls", failure.rule, symptom
     general, is_accident = signature_key(failure), is_diagnosed(failure) and _explains(about_op)
     if general is not None and not is_accident:
         yield general
@@ -310,14 +325,18 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
         yield "freed", failure.verdict
         return
     about = (failure.rule, failure.op, symptom)
-    if failure.rule in OF_CALLS:
-        yield "calls", failure.rule, symptom
     if failure.op is not None or failure.diagnosis is not None:
         yield "rule", *about, failure.diagnosis
     elif deviation is not None and deviation.severity == "wrong error":
         yield "raised", failure.rule, failure.op, failure.plainly_observed  # seen again each time, or not
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
+    if failure.rule.startswith(OF_STEPS):
+        used = {json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in _steps(failure)}
+        if used:
+            yield "settings", failure.rule, symptom, frozenset(used)
+    if failure.rule == CLEARS:
+        yield "clears", symptom, *(each.outcome for each in failure.allowed)
     if failure.rule in OF_STATE:
         yield "steps", failure.rule, symptom, json.dumps(structure(failure.program, OF_OPTIMIZER), sort_keys=True)
     form = structure(failure.program)
