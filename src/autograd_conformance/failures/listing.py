@@ -94,9 +94,12 @@ def statements(
     program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
 ) -> list[Statement]:
     """Returns a program's lines of code with the numbers of its instructions. The instructions of each region, which
-    run as one compiled or checkpointed function, become a function.
+    run as one compiled or checkpointed function, become a function. Then each line enters the blocks of autocast that
+    it is in; otherwise, they are entered where they begin.
     """
-    blocks, program = cast_blocks(program, dialect), without_casts(program)
+    regions = tuple(regions)
+    blocks = cast_blocks(program, dialect) if not regions else [()] * len(program)
+    program = program if regions else without_casts(program)
     name, lines = names(program), code(program, dialect)
     known: dict[str, str] = {}
     made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []

@@ -332,9 +332,9 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
     if failure.rule.startswith(OF_STEPS):
-        used = {json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in _steps(failure)}
-        if used:
-            yield "settings", failure.rule, symptom, frozenset(used)
+        settings = {json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in _steps(failure)}
+        if settings:
+            yield "settings", failure.rule, symptom, frozenset(settings)
     if failure.rule == CLEARS:
         yield "clears", symptom, *(each.outcome for each in failure.allowed)
     if failure.rule in OF_STATE:
