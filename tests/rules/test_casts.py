@@ -23,7 +23,7 @@ from autograd_conformance.printing.cast_blocks import cast_blocks
 from autograd_conformance.programs.capabilities import Capability, needs
 from autograd_conformance.programs.formats.text import lines, parse
 from autograd_conformance.programs.language import CAST_MODES, Leaf, Program, is_recorded
-from autograd_conformance.programs.observations import Returned
+from autograd_conformance.programs.observations import Raised, Returned
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
@@ -203,3 +203,15 @@ def test_a_failure_is_reduced_and_named_by_the_rule_of_the_smaller_program() -> 
     case = reduced(Case(pair.first, one, violation, target, pair))
     assert case.violation.rule == case.pair.rule == "autocast/gradient"
     assert list(lines(case.program))[2:] == ["c = sin a", "autocast: d = matmul c b"]
+
+
+def test_a_call_that_fails_midway_is_not_compared() -> None:
+    source = program(
+        "c = leaf f32 [0.5, 0.25, 0.75]; d = leaf f32 [0.5]; "
+        "e = multi_margin_loss c target=0 p=1 reduction='mean'; f = grad e wrt c create=True; "
+        "autocast: g = prelu f d; backward g with bf16 [1, 2, 3]"
+    )
+    pair = with_casts(source, TORCH.autocast)
+    one, two = run(pair.first, TORCH), run(pair.second, TORCH)
+    assert isinstance(one[-1].outcome, Raised) and isinstance(two[-1].outcome, Raised)
+    assert relate(pair, one, two).violation is None

@@ -66,7 +66,8 @@ def with_casts(program: Program, autocast: Mapping[str, str]) -> Related:
     for at in range(len(program)):
         writer.add(at)
     same = tuple(writer.places.items())
-    return Related(rule_about(program), program, writer.program(), same=same, exact=not writer.shares)
+    second, exact = writer.program(), not writer.shares
+    return Related(rule_about(program), program, second, same=same, exact=exact, interrupted=True)
 
 
 @dataclass(frozen=True, slots=True)
