@@ -90,6 +90,14 @@ def test_casts_are_written_out(source: str, expected: list[str]) -> None:
     assert written_out(source) == expected
 
 
+def test_an_operand_whose_dtype_is_open_is_cast() -> None:
+    number = "c = leaf f32 2; autocast: d = mm a b; e = multiply d c"
+    assert "h = astype_float32 g" in written_out(f"{number}; autocast: f = prod_dim e dim=0 keepdim=False")
+    with pytest.raises(NotDocumented, match="may be float64"):
+        written_out("c = leaf 2; d = multiply a c; autocast: e = mm d d")
+    assert written_out("c = leaf [[1, 2], [3, 4]]; autocast: e = mm c c")[1:] == ["d = mm c c"]
+
+
 def test_what_is_not_documented_is_refused() -> None:
     with pytest.raises(NotDocumented, match="einsum"):
         written_out("autocast: c = einsum a b equation='ij,jk->ik'")

@@ -6,12 +6,12 @@ blocks must give what the program without them gives that casts these operands b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.dtypes import OF_OPERANDS, widest
+from autograd_conformance.programs.dtypes import OF_OPERANDS
 from autograd_conformance.programs.language import (
     CAST_MODES,
     GRAD_MODES,
@@ -31,6 +31,9 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, results, with_operands
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Related
+
+WIDE = frozenset(("float64",))
+"""The dtype of values that no block casts."""
 
 
 class NotDocumented(ValueError):
@@ -92,8 +95,8 @@ class _Writer:
         """The number of each instruction in the new program, by its number in the source."""
         self.new: dict[Ref, Ref] = {}
         """The values of the new program, by those of the source."""
-        self.dtypes: dict[Ref, str] = {}
-        """The dtype of each value of the source."""
+        self.dtypes: dict[Ref, frozenset[str]] = {}
+        """The dtypes that each value of the source may have: several, if the dtypes of an op's operands differ."""
         self.kept: dict[_Cast, Ref] = {}
         """The casts of leaves in the present block, as values of the new program."""
         self.shares = False
@@ -116,14 +119,14 @@ class _Writer:
             dtype = self.autocast.get(step.op)
             if dtype is None:
                 raise NotDocumented(f"the framework does not document in which dtype {step.op} computes under autocast")
-            if dtype != OF_OPERANDS and "float64" not in dtypes:
+            if dtype != OF_OPERANDS and WIDE not in dtypes:
                 given = [self._cast(ref, dtype, modes) for ref in step.args]  # a second time if it is given twice
-                dtypes = [dtype]
+                dtypes = [frozenset((dtype,))]
         self.places[at] = len(self.steps)
         self._write(with_operands(step, given), modes)
         for k in range(results(step)):
             self.new[Ref(at, k)] = Ref(self.places[at], k)
-            self.dtypes[Ref(at, k)] = _result_dtype(step, k, dtypes, self.dtypes)
+            self.dtypes[Ref(at, k)] = _result_dtypes(step, k, dtypes, self.dtypes)
 
     def _write(self, step: Instruction, modes: Modes) -> None:
         self.steps.append(step)
@@ -131,8 +134,10 @@ class _Writer:
 
     def _cast(self, ref: Ref, dtype: str, modes: Modes) -> Ref:
         """Returns an operand in the dtype in which its op computes, of the new program."""
-        if self.dtypes[ref] == dtype:
+        if self.dtypes[ref] == {dtype}:
             return self.new[ref]
+        if self.dtypes[ref] > WIDE:
+            raise NotDocumented("an operand may be float64, which is never cast, or not")
         leaf, cast = self.source[ref.at], _Cast(ref, dtype, is_recorded(modes))
         keeps = innermost(modes, CAST_MODES) == "autocast" and isinstance(leaf, Leaf) and leaf.requires_grad
         if keeps and cast in self.kept:
@@ -145,14 +150,18 @@ class _Writer:
         return made
 
 
-def _result_dtype(step: Instruction, number: int, given: list[str], dtypes: Mapping[Ref, str]) -> str:
-    """Returns the dtype of a result, given the dtypes of the operands, after their casts."""
+def _result_dtypes(
+    step: Instruction, number: int, given: Sequence[frozenset[str]], dtypes: Mapping[Ref, frozenset[str]]
+) -> frozenset[str]:
+    """Returns the dtypes that a result may have, given those of the operands, after their casts."""
     match step:
         case Leaf(value):
-            return value.dtype
+            return frozenset((value.dtype,))
         case Grad():
             return dtypes[step.inputs[number]]
-        case Apply(op):
-            return row_of(op).dtype or widest(given)
+        case Apply(op) if (made := row_of(op).dtype) is not None:
+            return frozenset((made,))
+        case Apply():
+            return frozenset().union(*given, *([{"float32"}] if len({*given}) > 1 else []))
         case _:
             return given[0]
