@@ -104,3 +104,11 @@ def test_programs_have_one_number_in_each_operand() -> None:
 def test_ops_that_treat_elements_alike_are_tested() -> None:
     assert {"maximum", "relu", "addcmul", "sin", "pow"} <= {*elements.functions()}
     assert not {"where", "softmax", "sum", "matmul", "cumsum"} & {*elements.functions()}
+
+
+@pytest.mark.parametrize(
+    ("op", "kinks"), [("relu6", {0.0, 6.0}), ("hardsigmoid", {-3.0, 3.0}), ("softshrink", {-0.5, 0.5}), ("round", {0.5})]
+)
+def test_the_numbers_of_an_op_include_its_kinks(op: str, kinks: set[float]):
+    found = {each[0].value.data[0] for each in elements.programs(op, ("float64",), EVERYTHING)}  # type: ignore[union-attr]
+    assert found >= kinks

@@ -21,7 +21,7 @@ SHAPE = (37,)
 """The shape of the operands: no multiple of a group of 2, 4, 8 or 16 elements."""
 
 NUMBERS = (math.nan, math.inf, -math.inf, 0.0, 1.0, -1.0)
-"""The elements of an op's only operand."""
+"""The elements of an op's only operand, besides the op's kinks."""
 
 AMONG_ONES = (math.nan, math.inf, 0.0)
 """The elements of one operand of an op with several operands; the elements of the others are 1."""
@@ -40,7 +40,7 @@ def programs(op: str, dtypes: Sequence[str], alphabet: Alphabet) -> Iterator[Pro
         return
     arity, attrs = form
     for dtype in dtypes:
-        for numbers in _operands(arity):
+        for numbers in _operands(op, arity):
             yield Program(tuple(_steps(op, numbers, attrs, dtype, alphabet)))
 
 
@@ -54,9 +54,9 @@ def _form(op: str) -> tuple[int, Attrs] | None:
     return (1 + len(rests[0]), attrs) if is_elementwise(op, attrs) else None
 
 
-def _operands(arity: int) -> Iterator[tuple[float, ...]]:
+def _operands(op: str, arity: int) -> Iterator[tuple[float, ...]]:
     if arity == 1:
-        yield from ((number,) for number in NUMBERS)
+        yield from ((number,) for number in dict.fromkeys((*NUMBERS, *OPS[op].domain(0).kinks)))
         return
     for number in AMONG_ONES:
         for place in range(arity):

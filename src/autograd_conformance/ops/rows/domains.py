@@ -40,6 +40,8 @@ class Domain:
     """Moves a tensor of freely drawn values (multiples of 1/8 from -4 to 4) into the set, and keeps the shape."""
     smooth_outside: Callable[[Array], bool] | None = None
     """Tests if an op is smooth at a tensor that may be outside the set; None if an op counts as smooth only inside."""
+    kinks: tuple[float, ...] = ()
+    """Single numbers at which the op has no derivative."""
 
     def is_smooth(self, x: Array) -> bool:
         """Whether an op is smooth at a tensor that may be outside the domain."""
@@ -88,7 +90,7 @@ def off(*kinks: float) -> Domain:
             x = np.where(np.abs(x - k) < 2 * MARGIN, k + 3 * MARGIN * _signs(x - k), x)
         return x
 
-    return Domain("off " + ", ".join(f"{k:g}" for k in kinks), holds, fit)
+    return Domain("off " + ", ".join(f"{k:g}" for k in kinks), holds, fit, kinks=kinks)
 
 
 def _gap(x: Array) -> float:
@@ -163,7 +165,12 @@ def off_steps(first: float) -> Domain:
     def holds(x: Array) -> bool:
         return x.size == 0 or bool(np.abs(distance(x)).min() >= MARGIN)
 
-    return Domain(f"off {first:g} + integers", holds, lambda x: np.where(np.abs(distance(x)) < 2 * MARGIN, x + 0.25, x))
+    return Domain(
+        f"off {first:g} + integers",
+        holds,
+        lambda x: np.where(np.abs(distance(x)) < 2 * MARGIN, x + 0.25, x),
+        kinks=(first,),
+    )
 
 
 def _magnitudes(x: Array) -> Array:

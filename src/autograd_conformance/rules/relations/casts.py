@@ -62,6 +62,9 @@ def rule_about(program: Program) -> Slug:
 def with_casts(program: Program, autocast: Mapping[str, str]) -> Related:
     """Returns a program under autocast, and the same program with its casts written out, as a pair that must agree.
 
+    Both agree bit for bit, unless a sum of gradients may be taken before or after a cast: where a cast is used twice,
+    and where a gradient is differentiated.
+
     `autocast` maps ops to the dtypes in which they compute under autocast. Raises `NotDocumented` for an op that is not
     among them, and for a call inside of a block.
     """
@@ -69,8 +72,9 @@ def with_casts(program: Program, autocast: Mapping[str, str]) -> Related:
     for at in range(len(program)):
         writer.add(at)
     same = tuple(writer.places.items())
-    second, exact = writer.program(), not writer.shares
-    return Related(rule_about(program), program, second, same=same, exact=exact, interrupted=True)
+    rule = rule_about(program)
+    exact = not writer.shares and rule != slugs.AUTOCAST_HIGHER
+    return Related(rule, program, writer.program(), same=same, exact=exact, interrupted=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,22 @@ class SignAndLog(torch.autograd.Function):
         return g[..., None, None] * torch.linalg.inv(a).mT
 
 
+class Product(torch.autograd.Function):
+    """Computes its gradients under autocast if its result was computed so."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, a, b):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, g):  # type: ignore[no-untyped-def]
+        a, b = ctx.saved_tensors
+        return g @ b.mT, a.mT @ g
+
+
 class ExpInPlace(torch.autograd.Function):
     """Writes to its operand, and saves what it wrote."""
 
@@ -133,7 +149,7 @@ class ScaleInPlace(torch.autograd.Function):
         return g * ctx.factor, None
 
 
-FUNCTIONS = (Multiply, Add, Exp, Sine, SignAndLog, ExpInPlace, ScaleInPlace)
+FUNCTIONS = (Multiply, Add, Exp, Sine, SignAndLog, Product, ExpInPlace, ScaleInPlace)
 
 OPS: Mapping[str, str] = {
     "multiply": "Multiply.apply({0}, {1})",
@@ -141,6 +157,7 @@ OPS: Mapping[str, str] = {
     "exp": "Exp.apply({0})",
     "sin": "Sine.apply({0})",
     "slogdet": "SignAndLog.apply({0})",
+    "mm": "Product.apply({0}, {1})",
 }
 """The templates of the ops that are custom functions."""
 
