@@ -25,6 +25,10 @@ FILES = (
 """PyTorch on two suites, including the one for articles; a faulty framework; and the example's adapter."""
 
 
+NEWER = {"autocast"}
+"""Families of rules that are younger than the files."""
+
+
 def path(name: str) -> Path:
     """Path of a file."""
     return FOLDER / f"{name}.jsonl"
@@ -48,7 +52,7 @@ def test_a_file_names_rules_by_todays_slugs(name: str) -> None:
     named = {rule.rule for rule in report.rules}
     assert named <= set(RULES)
     assert [rule.rule for rule in report.rules] == [slug for slug in RULES if slug in named]
-    assert {rule.family for rule in report.rules} == {rule.family for rule in RULES.values()}
+    assert {rule.family for rule in report.rules} == {rule.family for rule in RULES.values()} - NEWER
     assert {result.rule for result in report.results} <= set(RULES)
     assert {slug for result in report.results for slug in result.exercised} <= set(RULES)
     assert {each.rule for failure in report.failures for each in failure.allowed} <= set(RULES)
