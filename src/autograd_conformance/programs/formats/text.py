@@ -27,7 +27,8 @@
     clip_grad a, c norm 1.0                clips the gradients of leaves; also `value 1.0`
     drop p, q                              deletes the last references to them
     default_dtype float64                  of tensors without a given dtype, from here on
-    no_grad: enable_grad: b = square a     under modes, the outermost first; also `autocast`, `autocast_uncached`, `autocast_off`
+    no_grad: enable_grad: b = square a     under grad modes, the outermost first
+    autocast: c = mm a a                   in a block that casts; also `autocast_uncached`, `autocast_off`
 
 `parse(render(program)) == program` for every program. The parser is in `programs.formats.parser`.
 """
