@@ -43,6 +43,7 @@ from evaluation.mutants import (
     region_values,
     relations,
     saved,
+    scaled,
     sharing,
     stateful,
     training,
@@ -55,7 +56,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, higher, detach, errors, atomicity, stateful,
     writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations, process_state, optimizers,
     recurrent, random_ops, training, region_values, region_code, region_caches, region_nodes, region_modes,
-    default_dtype, few_digits, precision, autocast, forward, saved, custom, around,
+    default_dtype, few_digits, precision, autocast, forward, saved, scaled, custom, around,
 )  # fmt: skip
 
 
