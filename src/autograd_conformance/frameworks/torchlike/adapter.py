@@ -29,7 +29,7 @@ from autograd_conformance.frameworks.torchlike.leaves import (
     importing_numpy,
     printed_with,
 )
-from autograd_conformance.frameworks.torchlike.search import search
+from autograd_conformance.frameworks.torchlike.search import FEW_DIGITS, search
 from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.limits import Limit
@@ -176,7 +176,7 @@ class TorchLike(Reading):
         if not self.dtypes:
             self._refuse(found.dtypes)
         self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
-        self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
+        self.ops = frozenset(APPLIED.difference(found.ops, found.modules, FEW_DIGITS))
         self.writes = frozenset({*WRITES}.difference(found.writes))
         self._call_otherwise(found.templates)
         limits = {name: _limit(name, found) for name in sorted(self.ops)}

@@ -20,17 +20,20 @@ from autograd_conformance.frameworks.torchlike.trials import (
     other_defaults,
     refusal,
 )
-from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.dtypes import USUAL
+from autograd_conformance.programs.dtypes import COARSE, USUAL
 from autograd_conformance.programs.own_numpy import np
 
-SINGLE = tuple(sorted(APPLIED.difference(MODULES, RANDOM_OPS)))
-"""The ops that are neither modules nor random."""
+FEW_DIGITS = frozenset(op for op in APPLIED if row_of(op).dtype in COARSE)
+"""The casts to dtypes that only an adapter can claim."""
+
+SINGLE = tuple(sorted(APPLIED.difference(MODULES, RANDOM_OPS, FEW_DIGITS)))
+"""The ops that are tried: neither modules nor random, and no casts to few digits."""
 
 UNTRIED = {
     Capability.COUNTS_SAVED: "it needs an adapter that counts saved tensors",

@@ -1,7 +1,7 @@
 """Finds the kinds of failures that at least three ops show in programs without other ops: writes that nothing notices,
-values that are checked although nothing saved them, writes that have to be refused, derivatives that are computed
-from rounded results, derivatives that are constants for another call, and calls that find None where the framework
-needs an object. Likewise, the steps of an optimizer whose formula is wrong whatever its settings are.
+values that are checked although nothing saved them, writes that have to be refused, derivatives of rounded results,
+derivatives that are constants for another call, and calls that find None where the framework needs an object.
+Likewise, the steps of an optimizer whose formula is wrong whatever its settings are.
 """
 
 from __future__ import annotations
