@@ -90,6 +90,12 @@ def test_no_finite_difference_is_taken_over_a_kink() -> None:
     assert votes(Case.of(broken(source.format(2.0078125), Halves("abs")))) is None
 
 
+@pytest.mark.parametrize("number", ["3000000", "-4e19"])
+def test_a_large_number_is_moved_as_well(number: str) -> None:
+    cast = votes(Case.of(broken(f"a = leaf f32 [{number}]; b = negative a; backward b with [1]", Halves("negative"))))
+    assert cast is not None and "agree with JAX" in cast.decision
+
+
 def test_no_vote_is_taken_on_what_a_hook_got_before_a_write() -> None:
     """The hook belongs to the value before the write, and JAX would differentiate the value after it."""
     source = "a = leaf [1.5, 2]; b = square a; h = hook b observe; write b exp_; backward b with [3, 4]"

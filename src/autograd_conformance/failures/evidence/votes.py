@@ -134,6 +134,10 @@ def _is_differentiable(case: Case) -> bool:
     return returned and not (random or onto_leaf or hidden) and all(call.create_graph for call in calls)
 
 
+LARGE = 8.0
+"""The magnitude of a number from which on the step size grows with it, so that a step changes it at all."""
+
+
 def finite_differences(
     case: Case, call: Backward, leaf: Ref, kept: tuple[type[Instruction], ...] = PURE
 ) -> np.ndarray | None:
@@ -155,7 +159,7 @@ def finite_differences(
         ends = []
         for sign in (1, -1):
             moved = list(value.data)
-            moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
+            moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h * max(1.0, abs(moved[k]) / LARGE)))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
             last = case.violation.at if InPlace in kept else max(root.at for root in call.roots) + 1
             forward = _forward(case.program.upto(last), {**detached, leaf.at: changed}, kept)
