@@ -12,6 +12,7 @@ from autograd_conformance.checking.check import related_as
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.runner import run
@@ -23,7 +24,7 @@ from autograd_conformance.printing.cast_blocks import cast_blocks
 from autograd_conformance.programs.capabilities import Capability, needs
 from autograd_conformance.programs.formats.text import lines, parse
 from autograd_conformance.programs.language import CAST_MODES, Leaf, Program, is_recorded
-from autograd_conformance.programs.observations import Raised, Returned
+from autograd_conformance.programs.observations import Raised, Returned, region_steps
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
@@ -223,3 +224,17 @@ def test_a_call_that_fails_midway_is_not_compared() -> None:
     one, two = run(pair.first, TORCH), run(pair.second, TORCH)
     assert isinstance(one[-1].outcome, Raised) and isinstance(two[-1].outcome, Raised)
     assert relate(pair, one, two).violation is None
+
+
+@pytest.mark.parametrize("mode", ["torch-checkpoint", "torch-checkpoint-reentrant", "torch-compile-eager"])
+def test_a_function_of_lines_of_a_block_computes_as_the_block(mode: str) -> None:
+    target = InProcess(load(mode))
+    source = program(
+        "autocast: c = matmul a b; autocast: d = sin c; autocast: e = matmul d a; f = astype_float32 e; "
+        "backward f with f32 [[1, 2], [3, 4]]"
+    )
+    pair = with_casts(source, target.autocast)
+    one, two = target.observe(pair.first), target.observe(pair.second)
+    assert {2, 3, 4} <= {*region_steps(one)}
+    found = related_as(pair, one, two, target)
+    assert found.violation is None and found.decided

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograd_conformance.checking.check import first_violation
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.modes import custom
 from autograd_conformance.frameworks.pytorch.modes.custom import TorchCompileCustom, TorchCustom
 from autograd_conformance.frameworks.target import InProcess
@@ -19,11 +20,12 @@ OPERANDS = {
     custom.Exp: [(2, 3)],
     custom.Sine: [(2, 3)],
     custom.SignAndLog: [(2, 2)],
+    custom.Product: [(2, 3), (3, 2)],
 }
 PROGRAM = parse(
     "a = leaf [[2, 1], [0.5, 3]]; b = leaf f32 [1, 2]; c = multiply a b; d = sin b; write d mul_scalar_ scalar=0.5; "
     "e = exp c; f, g = slogdet a; h = add e d; write h exp_; i = multiply h g; "
-    "backward i with [[1, 2], [3, 4]] retain=True; j = grad i wrt a with [[1, 0], [0, 1]]",
+    "j = mm i a; backward j with [[1, 2], [3, 4]] retain=True; k = grad j wrt a with [[1, 0], [0, 1]]",
     VOCABULARY,
 )
 
@@ -62,3 +64,15 @@ def test_every_function_is_used(monkeypatch: pytest.MonkeyPatch):
         )
     InProcess(TorchCustom()).observe(PROGRAM)
     assert called == {*custom.FUNCTIONS}
+
+
+def test_a_product_is_differentiated_under_the_autocast_of_its_forward():
+    program = parse(
+        "a = leaf f32 [[1.1, 2], [3, 4.3]]; b = leaf f32 [[1, -1.7], [2, 3]]; autocast: c = mm a b; "
+        "d = astype_float32 c; backward d with f32 [[1.3, 2], [3, 4]]",
+        VOCABULARY,
+    )
+    seen = InProcess(TorchCustom()).observe(program)
+    plain = InProcess(TorchEager()).observe(program)
+    for one, other in zip(seen[-1].gradients.values(), plain[-1].gradients.values(), strict=True):
+        assert one is not None and other is not None and one.value.tolist() == other.value.tolist()

@@ -66,7 +66,7 @@ class TorchEager(TorchInterface):
         torch.set_num_threads(1)  # small tensors need no thread pool, and workers share the cores
         named = Device.named(device)
         self.requested_device, self.device = device, open_device(named)
-        self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
+        self.dtypes = dtypes_of(self.device, type(self).dtypes)
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
         further = [f"import {named.module}"] if named.module else []
         if self.device.type != "cpu":  # other devices have other lists

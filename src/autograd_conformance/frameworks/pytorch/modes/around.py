@@ -17,6 +17,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.printing.openings import chosen
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 
 PASSES_OPS_ON = """
@@ -145,9 +146,11 @@ class TorchSavedClones(TorchAround):
 
 
 class TorchSavedArrays(TorchAround):
-    """PyTorch that saves NumPy arrays, by a pair of hooks on saved tensors."""
+    """PyTorch that saves NumPy arrays, by a pair of hooks on saved tensors. NumPy has no bfloat16."""
 
     name = "torch-saved-arrays"
+    capabilities = TorchEager.capabilities - {Capability.AUTOCAST}
+    dtypes = ("float64", "float32", "float16")
     surroundings = (
         saving(
             "lambda t: (t.device, t.numpy(force=True).copy())", "lambda kept: torch.from_numpy(kept[1]).to(kept[0])"

@@ -69,7 +69,8 @@ class Compile(Layer):
         )
         if self.joint:
             retaining = (Capability.RETAIN,) if self.donates else ()
-            excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES, *retaining)
+            casting = (Capability.AUTOCAST,) if self.backend == "inductor" else ()  # its kernels round less often
+            excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES, *retaining, *casting)
             vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
     def simpler(self) -> Mapping[str, Layer]:

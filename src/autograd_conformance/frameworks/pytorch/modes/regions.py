@@ -30,9 +30,9 @@ class TorchRegions(TorchEager):
     """
 
     insists = insists()
-    capabilities = TorchEager.capabilities - {Capability.DEFAULT_DTYPE, Capability.AUTOCAST}
-    """The capabilities of eager PyTorch, without autocast, and without the default dtype: no documentation says
-    what happens if that dtype differs between definition and call.
+    capabilities = TorchEager.capabilities - {Capability.DEFAULT_DTYPE}
+    """The capabilities of eager PyTorch, without the default dtype: no documentation says what happens if that dtype
+    differs between definition and call.
     """
     layers: ClassVar[tuple[Layer, ...]] = ()
     """The layers around the function of each region, such as a checkpoint, outermost first."""

@@ -51,7 +51,6 @@ class TorchScaled(TorchEager):
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
-        self.dtypes = tuple(dtype for dtype in self.dtypes if dtype in TorchScaled.dtypes)
         names: dict[str, Any] = {"torch": torch}
         exec(SCALED, names)
         self.scaled_step: Callable[[torch.optim.Optimizer], None] = names["scaled_step"]

@@ -29,7 +29,7 @@ class Thunder(Layer):
     label = "thunder"
     words = "thunder.jit"
     programs_each = 16
-    excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
+    excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES, Capability.AUTOCAST)
     traits = {"one_node": DOCUMENTATION}
     prelude = "import thunder"
     head = "@thunder.jit"
