@@ -10,7 +10,8 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
 from autograd_conformance.frameworks.torchlike.findings import Findings
-from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.frameworks.torchlike.search import SINGLE
+from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -35,7 +36,7 @@ def findings_of(target: Target) -> Findings:
     tables: Mapping[str, tuple[Iterable[str], Collection[str]]] = {
         "dtypes": (USUAL, target.dtypes),
         "capabilities": ((each.name for each in Capability), [each.name for each in target.capabilities]),
-        "ops": (sorted(APPLIED.difference(several)), target.ops),
+        "ops": (SINGLE, target.ops),
         "writes": (WRITES, target.writes),
         "modules": (several, target.modules),
         "optimizers": (OPTIMIZERS, target.optimizers),
