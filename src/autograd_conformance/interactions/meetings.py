@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from autograd_conformance.interactions.facts import bits, facts_in
 from autograd_conformance.interactions.history import History
 from autograd_conformance.interactions.options import facts_of
-from autograd_conformance.programs.language import GRAD_MODES, Backward, Grad, Instruction, Modes, Program, Ref
+from autograd_conformance.programs.language import GRAD_MODES, Backward, Grad, Instruction, Modes, Program, Ref, of_kind
 from autograd_conformance.programs.operands import operands
 
 Meeting = frozenset[str]
@@ -34,7 +34,7 @@ def meetings(program: Program) -> Iterator[Meeting]:
 
 def facts_under(step: Instruction, modes: Modes) -> tuple[str, ...]:
     """Returns the facts of an instruction and of its grad modes."""
-    modes = tuple(mode for mode in modes if mode in GRAD_MODES)
+    modes = of_kind(modes, GRAD_MODES)
     if not modes:
         return facts_of(step)
     return (*facts_of(step), f"under {modes[-1]}", *(("under nested modes",) if len(modes) > 1 else ()))

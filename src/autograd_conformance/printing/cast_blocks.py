@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.language import CAST_MODES, GRAD_MODES, Modes, Program
+from autograd_conformance.programs.language import CAST_MODES, GRAD_MODES, Program, of_kind
 
 
 def cast_blocks(program: Program, dialect: Dialect) -> Sequence[tuple[str, ...]]:
@@ -16,7 +16,7 @@ def cast_blocks(program: Program, dialect: Dialect) -> Sequence[tuple[str, ...]]
     found: list[tuple[str, ...]] = []
     count = 0
     for at in range(len(program) + 1):
-        modes, lines = _of_kind(program.mode(at), CAST_MODES), []
+        modes, lines = of_kind(program.mode(at), CAST_MODES), []
         common = next(
             (k for k, (mode, (old, _)) in enumerate(zip(modes, entered, strict=False)) if mode != old),
             min(len(modes), len(entered)),
@@ -34,8 +34,4 @@ def cast_blocks(program: Program, dialect: Dialect) -> Sequence[tuple[str, ...]]
 
 def without_casts(program: Program) -> Program:
     """Returns a program without its blocks of autocast."""
-    return Program(program.instructions, tuple(_of_kind(modes, GRAD_MODES) for modes in program.modes))
-
-
-def _of_kind(modes: Modes, kind: Modes) -> Modes:
-    return tuple(mode for mode in modes if mode in kind)
+    return Program(program.instructions, tuple(of_kind(modes, GRAD_MODES) for modes in program.modes))

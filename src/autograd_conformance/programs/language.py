@@ -365,6 +365,11 @@ recorded, the innermost one applies, and so it does of the cast modes, which dec
 """
 
 
+def of_kind(modes: Modes, kind: Modes) -> Modes:
+    """Returns the modes of a kind, `GRAD_MODES` or `CAST_MODES`, in their order."""
+    return tuple(mode for mode in modes if mode in kind)
+
+
 def innermost(modes: Modes, kind: Modes) -> str | None:
     """Returns the innermost mode of a kind, `GRAD_MODES` or `CAST_MODES`; None if there is none."""
     return next((mode for mode in reversed(modes) if mode in kind), None)

@@ -27,6 +27,7 @@ from autograd_conformance.programs.language import (
     casts,
     innermost,
     is_recorded,
+    of_kind,
 )
 from autograd_conformance.programs.operands import operands, results, with_operands
 from autograd_conformance.programs.slugs import Slug
@@ -134,7 +135,7 @@ class _Writer:
 
     def _write(self, step: Instruction, modes: Modes) -> None:
         self.steps.append(step)
-        self.modes.append(tuple(mode for mode in modes if mode in GRAD_MODES))
+        self.modes.append(of_kind(modes, GRAD_MODES))
 
     def _cast(self, ref: Ref, dtype: str, modes: Modes) -> Ref:
         """Returns an operand in the dtype in which its op computes, of the new program."""
