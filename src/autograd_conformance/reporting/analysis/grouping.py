@@ -242,7 +242,7 @@ def _is_diagnosis_of(op: str, key: Hashable) -> bool:
     return isinstance(key, tuple) and key[0] == "diagnosed" and op in key
 
 
-def _steps(failure: Failure) -> list[Mapping[str, Any]]:
+def optimizer_steps(failure: Failure) -> list[Mapping[str, Any]]:
     """Returns the instructions of a failure's program that make or use an optimizer."""
     return [step for step in steps(failure.program) if step["do"] in ("step", "optimizer")]
 
@@ -332,7 +332,9 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
     if failure.rule.startswith(OF_STEPS):
-        settings = {json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in _steps(failure)}
+        settings = {
+            json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in optimizer_steps(failure)
+        }
         if settings:
             yield "settings", failure.rule, symptom, frozenset(settings)
     if failure.rule == CLEARS:
