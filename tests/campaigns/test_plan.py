@@ -133,7 +133,7 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
         ("hours = 1\n[[work]]\n", "[[work]] 1: frameworks is missing"),
         ("hours = 1\n[[work]]\nframeworks = []\n", "frameworks must be a list of at least one text, not []"),
         ("hours = 1\n[[work]]\nframeworks = 'torch'\n", "frameworks must be a list of texts, not 'torch'"),
-        ("hours = 1\n[[work]]\nframeworks = ['torhc']\n", "unknown framework 'torhc'. There are: "),
+        ("hours = 1\n[[work]]\nframeworks = ['torhc']\n", "unknown framework 'torhc'. Do you mean torch? There are: "),
         (f"hours = 1\n{WORK}suites = ['lifetimes']", "there is no suite 'lifetimes'. There are: all, accumulation"),
         (
             f"hours = 1\n{WORK}dtypes = ['float8']",

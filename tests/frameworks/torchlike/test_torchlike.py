@@ -408,6 +408,7 @@ def test_a_name_without_a_module_is_refused():
 def test_a_module_that_is_not_there_is_named():
     with pytest.raises(UnknownFramework, match="there is no module 'no_such_framework' on the path") as caught:
         load("torch-like:no_such_framework")
+    assert "name the interpreter that has it by --framework-python=PATH" in str(caught.value)
     assert str(caught.value).endswith("the module may have another name than the package.")
 
 

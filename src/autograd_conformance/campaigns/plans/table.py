@@ -98,7 +98,7 @@ class Table:
             raise MalformedPlan(f"{self.where}: framework is missing")
         if name not in frameworks() and ":" not in name:
             raise MalformedPlan(
-                f"{self.where}: unknown framework {name!r}. {there_are()} Your own adapter is named "
+                f"{self.where}: unknown framework {name!r}. {there_are(name)} Your own adapter is named "
                 "package.module:factory."
             )
         return name

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -60,7 +61,7 @@ def load(name: str, device: str = "cpu") -> Adapter:
     module_name, colon, factory_name = (entry.factory if entry is not None else name).partition(":")
     if not colon or not module_name or not factory_name:
         raise UnknownFramework(
-            f"unknown framework {name!r}. {there_are()} Your own adapter is named package.module:factory."
+            f"unknown framework {name!r}. {there_are(name)} Your own adapter is named package.module:factory."
         )
     factory = _factory(name, module_name, factory_name, entry)
     if entry is not None and entry.name in LIKE:
@@ -101,20 +102,25 @@ def without_mode(name: str) -> str:
     return "torch" if name.startswith(MODES) else name
 
 
-def there_are() -> str:
-    """Returns a sentence with the names of all frameworks; if the suite's own are missing, one that says how to install
-    the suite again.
+def there_are(name: str) -> str:
+    """Returns which frameworks have a name like an unknown one, and the names of all; if the suite's own are missing,
+    how to install the suite again.
     """
     if not any(entry.is_ours for entry in frameworks().values()):
         return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
-    return f"There are: {', '.join((*sorted(frameworks()), *(f'{like}:MODULE' for like in LIKE)))}."
+    all_of_them = f"There are: {', '.join((*sorted(frameworks()), *(f'{like}:MODULE' for like in LIKE)))}."
+    near = get_close_matches(name, frameworks(), cutoff=0.75)
+    return f"Do you mean {' or '.join(near)}? {all_of_them}" if near else all_of_them
 
 
 def _hint(name: str) -> str:
     """Returns a sentence on what to do if the module of a framework is not found."""
     if name.partition(":")[0] in LIKE:
-        return f"Install its package for {sys.executable}; the module may have another name than the package."
-    return there_are()
+        return (
+            f"Install its package for {sys.executable}, or name the interpreter that has it by --framework-python=PATH; "
+            "the module may have another name than the package."
+        )
+    return there_are(name)
 
 
 def _own(module_name: str) -> ModuleType:
