@@ -208,6 +208,23 @@ def test_each_number_is_bounded_in_its_own_dtype():
     assert (forward_bound(reference, Ref(2), "float32").array() < 1e-11).all()
 
 
+def by_difference(x: float) -> np.floating:
+    """Computes relu6 in float32 as the difference of two numbers as large as the operand."""
+    number = np.float32(x)
+    return max(number, np.float32(0)) - max(number - np.float32(6), np.float32(0))
+
+
+def test_no_rounding_of_a_large_operand_explains_a_small_result_of_one_element():
+    reference = Reference(parse("a = leaf f32 [1e10]; b = relu6 a", VOCABULARY))
+    assert not forward_bound(reference, Ref(1), "float32").allows(np.abs(by_difference(1e10) - reference.values[Ref(1)]))
+
+
+def test_a_formula_may_have_moderate_numbers_on_its_way_to_a_small_result():
+    reference = Reference(parse("a = leaf f32 [60]; b = relu6 a", VOCABULARY))
+    off = np.array([np.spacing(np.float32(60))])
+    assert forward_bound(reference, Ref(1), "float32").allows(off)
+
+
 VANISHING = [
     "a = leaf [1, -0.125]; b = hypot a a; backward b with [1, -3] create=True; c = held a; "
     "backward c with [1, -3] create=True; d = held a; backward d with [1, -3]",

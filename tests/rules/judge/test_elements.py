@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -104,6 +105,12 @@ def test_programs_have_one_number_in_each_operand() -> None:
 def test_ops_that_treat_elements_alike_are_tested() -> None:
     assert {"maximum", "relu", "addcmul", "sin", "pow"} <= {*elements.functions()}
     assert not {"where", "softmax", "sum", "matmul", "cumsum"} & {*elements.functions()}
+
+
+@pytest.mark.parametrize(("dtype", "far"), [("float32", {1e4, -1e4, 1e10, -1e10}), ("float16", set())])
+def test_the_numbers_of_an_op_are_far_out_as_far_as_the_dtype_has_their_cubes(dtype: str, far: set[float]):
+    found = {each[0].value.data[0] for each in elements.programs("relu6", (dtype,), EVERYTHING)}  # type: ignore[union-attr]
+    assert {number for number in found if 100 < abs(number) < math.inf} == far
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Programs of elementwise ops on tensors whose elements are all one number: NaN, infinite, or at a kink.
+"""Programs of elementwise ops on tensors whose elements are all one number: NaN, infinite, far out, or at a kink.
 
 The tensors are longer than a kernel's groups of elements, so that the last elements are computed alone.
 """
@@ -12,6 +12,7 @@ from functools import lru_cache
 from autograd_conformance.checking.audit.tails import last_call
 from autograd_conformance.ops.rows.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.dtypes import DTYPES
 from autograd_conformance.programs.language import Apply, Attrs, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.checks.elements import ELEMENTWISE, is_elementwise
@@ -21,7 +22,10 @@ SHAPE = (37,)
 """The shape of the operands: no multiple of a group of 2, 4, 8 or 16 elements."""
 
 NUMBERS = (math.nan, math.inf, -math.inf, 0.0, 1.0, -1.0)
-"""The elements of an op's only operand, besides the op's kinks."""
+"""The elements of an op's only operand, besides the op's kinks and `FAR`."""
+
+FAR = (1e4, -1e4, 1e10, -1e10)
+"""Elements that are far from where a function changes most, in dtypes whose range has their cubes."""
 
 AMONG_ONES = (math.nan, math.inf, 0.0)
 """The elements of one operand of an op with several operands; the elements of the others are 1."""
@@ -40,7 +44,7 @@ def programs(op: str, dtypes: Sequence[str], alphabet: Alphabet) -> Iterator[Pro
         return
     arity, attrs = form
     for dtype in dtypes:
-        for numbers in _operands(op, arity):
+        for numbers in _operands(op, arity, dtype):
             yield Program(tuple(_steps(op, numbers, attrs, dtype, alphabet)))
 
 
@@ -54,9 +58,10 @@ def _form(op: str) -> tuple[int, Attrs] | None:
     return (1 + len(rests[0]), attrs) if is_elementwise(op, attrs) else None
 
 
-def _operands(op: str, arity: int) -> Iterator[tuple[float, ...]]:
+def _operands(op: str, arity: int, dtype: str) -> Iterator[tuple[float, ...]]:
     if arity == 1:
-        yield from ((number,) for number in dict.fromkeys((*NUMBERS, *OPS[op].domain(0).kinks)))
+        far = [number for number in FAR if abs(number) ** 3 < DTYPES[dtype].largest]
+        yield from ((number,) for number in dict.fromkeys((*NUMBERS, *far, *OPS[op].domain(0).kinks)))
         return
     for number in AMONG_ONES:
         for place in range(arity):

@@ -28,6 +28,11 @@ leaves the domain of an op."""
 PRODUCTS = 4.0  # each differentiation of an op multiplies its roundings by this
 MANY = 16.0  # roundings of an op that consists of many, with gates nearly shut
 SEVERAL = 4.0  # roundings of a module, which is several ops: a norm of nearly equal numbers
+POINTWISE = ("elementwise", "binary", "activations")
+"""The families of ops that compute each element of a result from single elements of the operands."""
+MODERATE = 100.0
+"""The size up to which a formula of such an op may have intermediate numbers that are larger than its result, such as
+the argument of an exponential that does not overflow."""
 
 Dtypes = Mapping[GradientEdge, str]
 """The dtype of each value, and of each other edge, as far as the program determines it."""
@@ -98,7 +103,7 @@ class PerturbedRun:
         operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
         right = evaluate(entry.op, entry.attrs, entry.operands) if hidden else made
-        through = _largest(operands)
+        through = _within(entry, operands, made)
         for edge, y, x in zip(entry.outs, made, right, strict=True):
             value = self._jitter(y, step, through)
             self.values[edge] = value
@@ -156,6 +161,16 @@ class PerturbedRun:
 def _largest(arrays: Sequence[Array]) -> float:
     """Returns the largest magnitude of all elements."""
     return max((float(np.abs(x).max()) for x in arrays if x.size), default=0.0)
+
+
+def _within(entry: TapeEntry, operands: Sequence[Array], results: Sequence[Array]) -> float:
+    """Returns the size of the largest intermediate numbers of an op: they are as large as its operands. For an op of
+    single elements, they are no larger than its results either, or a moderate number: beyond it, a formula that
+    subtracts its way to a small number (`x - relu(x - 6)`) has no right digit.
+    """
+    row = OPS.get(entry.op) if isinstance(entry.op, str) else None
+    size = _largest(operands)
+    return min(size, max(MODERATE, _largest(results))) if row is not None and row.family in POINTWISE else size
 
 
 def _through(entry: TapeEntry, cotangents: Sequence[Array]) -> list[float]:
