@@ -93,7 +93,10 @@ def written(path: Path, program: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("torhc", "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-jvp, chainer, dezero, jax, "),
+        (
+            "torhc",
+            "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-jvp, chainer, dezero, jax, ",
+        ),
         pytest.param("no.such.module:Adapter", "there is no module 'no'", marks=pytest.mark.slow),
         pytest.param(
             "examples.tiny_adapter:Huge", "module examples.tiny_adapter has no 'Huge'", marks=pytest.mark.slow

@@ -216,7 +216,9 @@ def by_difference(x: float) -> np.floating:
 
 def test_no_rounding_of_a_large_operand_explains_a_small_result_of_one_element():
     reference = Reference(parse("a = leaf f32 [1e10]; b = relu6 a", VOCABULARY))
-    assert not forward_bound(reference, Ref(1), "float32").allows(np.abs(by_difference(1e10) - reference.values[Ref(1)]))
+    assert not forward_bound(reference, Ref(1), "float32").allows(
+        np.abs(by_difference(1e10) - reference.values[Ref(1)])
+    )
 
 
 def test_a_formula_may_have_moderate_numbers_on_its_way_to_a_small_result():

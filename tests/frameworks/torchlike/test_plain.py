@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ from autograd_conformance.failures.script import script
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
-from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.frameworks.torchlike.refusals import first_is_a_flag, refusal
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability as C
@@ -137,6 +138,51 @@ def test_a_method_that_takes_a_list_of_roots_for_a_tensor_is_missing():
         with pytest.raises(AttributeError) as caught:
             given.requires_grad  # type: ignore[attr-defined]  # noqa: B018
         assert (refusal(caught.value) is not None) == is_missing
+
+
+class PowerOfNumbers(plain_module.Tensor):
+    """A tensor whose power asserts the type of its operand, and something else."""
+
+    def __pow__(self, power: object) -> NoReturn:
+        assert isinstance(power, int | float)
+        assert self.data is None
+        raise ValueError
+
+
+@pytest.mark.parametrize(("power", "is_missing"), [("a tensor", True), (2.0, False)])
+def test_an_assertion_of_the_type_of_an_operand_is_a_refusal(power: object, is_missing: bool):
+    with pytest.raises(AssertionError) as caught:
+        PowerOfNumbers(np.array(1.0)) ** power
+    assert (refusal(caught.value) is not None) == is_missing
+
+
+@pytest.mark.parametrize(
+    ("backward", "flag"),
+    [
+        (lambda explain=False: None, "explain"),
+        (lambda gradient=None, retain_graph=False: None, None),
+        (lambda *, explain=False: None, None),
+        (lambda: None, None),
+        (type, None),  # a compiled function without a signature
+    ],
+)
+def test_the_first_argument_of_a_backward_call_is_a_flag_or_not(backward: Callable[..., object], flag: str | None):
+    assert first_is_a_flag(backward) == flag
+
+
+def test_no_cotangent_is_given_to_a_flag(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plain_module.Tensor, "backward", lambda self, explain=False: USUAL_BACKWARD(self))
+    adapter = TorchLike("tests.frameworks.torchlike.plain")
+    assert adapter.findings.capabilities["COTANGENTS"] == "the first argument of backward() is explain, and no gradient"
+
+
+def test_a_module_that_says_itself_which_names_it_lacks_lacks_them(monkeypatch: pytest.MonkeyPatch):
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(f"module {plain_module.__name__!r} has no attribute {name!r}")
+
+    monkeypatch.setattr(plain_module, "__getattr__", __getattr__, raising=False)
+    adapter = TorchLike("tests.frameworks.torchlike.plain")
+    assert not {C.FUNCTIONAL, C.MULTIPLE_ROOTS} & adapter.capabilities
 
 
 def test_elements_may_be_read_by_numpy(monkeypatch: pytest.MonkeyPatch):

@@ -22,8 +22,9 @@ from autograd_conformance.frameworks.torchlike import adapter as adapters
 from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
 from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings, read, to_toml
+from autograd_conformance.frameworks.torchlike.refusals import refusal
 from autograd_conformance.frameworks.torchlike.search import FEW_DIGITS, UNTRIED
-from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
+from autograd_conformance.frameworks.torchlike.trials import missing_capability
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.printing.dialect import code

@@ -117,8 +117,8 @@ def _hint(name: str) -> str:
     """Returns a sentence on what to do if the module of a framework is not found."""
     if name.partition(":")[0] in LIKE:
         return (
-            f"Install its package for {sys.executable}, or name the interpreter that has it by --framework-python=PATH; "
-            "the module may have another name than the package."
+            f"Install its package for {sys.executable}, or name the interpreter that has it by "
+            "--framework-python=PATH; the module may have another name than the package."
         )
     return there_are(name)
 

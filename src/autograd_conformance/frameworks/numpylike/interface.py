@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.numpylike.ops import FURTHER, SEQUENCES, TA
 from autograd_conformance.frameworks.numpylike.ways import TOGETHER, WAYS, Differentiator, Way
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
-from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.frameworks.torchlike.refusals import refusal
 from autograd_conformance.printing.functional import functional
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Attrs

@@ -29,8 +29,9 @@ from autograd_conformance.frameworks.torchlike.leaves import (
     importing_numpy,
     printed_with,
 )
+from autograd_conformance.frameworks.torchlike.refusals import refusal
 from autograd_conformance.frameworks.torchlike.search import FEW_DIGITS, search
-from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
+from autograd_conformance.frameworks.torchlike.trials import missing_capability
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.modules import MODULES

@@ -6,11 +6,8 @@ A feature that fails in another way is there, and the rules judge it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from inspect import Parameter, isroutine, signature
-from traceback import extract_tb, walk_tb
-from types import ModuleType
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt, reset
@@ -18,7 +15,6 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.simplest_calls import calls_by_dimensions, simplest_calls
 from autograd_conformance.frameworks.probing.smallest import CALLED, SMALLEST, Smallest
 from autograd_conformance.frameworks.running.runner import Run
-from autograd_conformance.frameworks.torchlike import interface
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
 from autograd_conformance.frameworks.torchlike.keywords import (
     DEVICE,
@@ -31,6 +27,7 @@ from autograd_conformance.frameworks.torchlike.keywords import (
     fixed,
     other_calls,
 )
+from autograd_conformance.frameworks.torchlike.refusals import OF_SHAPES, first_is_a_flag, refusal
 from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.limits import Limit, limited
 from autograd_conformance.ops.modules import TABLE
@@ -44,37 +41,8 @@ from autograd_conformance.programs.language import Attrs, Instruction, Program, 
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.own_numpy import np
 
-REFUSALS = re.compile(
-    r"not (yet )?(been )?(implemented|supported)|unsupported|supported only|only supported|no kernel"
-    r"|incompatible (function|constructor) arguments"
-    r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
-    r"|got multiple values|not differentiable|no derivative|object is not callable"
-    r"|object cannot be interpreted as an integer|bad operand type|is not subscriptable"
-    r"|can only be (an? )?(float|int|number|scalar)",
-    re.IGNORECASE,
-)
-"""The words of messages about something that a framework does not have, or about the signature of a call."""
-
-SHAPES = re.compile(
-    r"expect(s|ed)? .*\b(shape|rank|dimension|\dd\b)|must have (shape|rank)|only (supports?|accepts?)", re.IGNORECASE
-)
-"""The words of messages about the shapes that a function takes."""
-
-OF_SHAPES = re.compile(r"shape|broadcast|dimension|size|mismatch", re.IGNORECASE)
-"""The words of messages about operands of different shapes."""
-
-OF_A_MODULE = re.compile(r"module '[\w.]+' has no attribute ")
-"""The words of an error about a missing name of a module, which a module's own `__getattr__` raises without the module.
-"""
-
-UNSETTABLE = re.compile(r"has no setter|can't set attribute|is not writable")
-"""The words of errors about an attribute that a framework's tensors have, but do not let a program set."""
-
 OTHER_INDICES = "it takes no indices that tensor() makes of integers"
 """The first words of the reason why an op fails that is not missing, but may be called with other indices."""
-
-BACKWARD = ("backward", "grad")
-"""The methods of adapters that differentiate, and the functions of frameworks that they call."""
 
 
 class _Trial(Run):
@@ -92,56 +60,16 @@ def tried(adapter: Adapter, program: Program) -> Observation | Raised:
         return Raised(error.__cause__ or error)
 
 
-def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
-    """Returns why an error says that something is missing, or, with `of_shapes`, that a function does not take the
-    shapes of its operands; None if it does not say so.
-    """
-    match error:
-        case NotImplementedError() | ImportError():
-            says = True
-        case AttributeError(obj=list() | tuple() as given) if given and all(
-            "Tensor" in type(x).__name__ for x in given
-        ):
-            says = True  # a program gave several roots, and the framework takes them for a tensor
-        case TypeError() | AttributeError() if _below_backward(error):
-            says = False  # the framework's own derivative made the call, so the fault is in its code
-        case AttributeError(obj=obj):
-            # a name that the framework's own code does not find on another object is a fault of that code; but a dict
-            # is a parameter group that a program gave, which an optimizer without groups takes for a tensor, and an
-            # array may be what the framework has as a gradient
-            says = (
-                isinstance(obj, ModuleType | type | dict | np.ndarray | np.generic)
-                or OF_A_MODULE.match(str(error)) is not None
-                or _innermost(error).startswith("<")
-                or "Tensor" in type(obj).__name__
-                or UNSETTABLE.search(str(error)) is not None
-            )
-        case _:
-            says = any(each.search(str(error)) for each in ((REFUSALS, SHAPES) if of_shapes else (REFUSALS,)))
-    return f"{type_of(error)}: {message(error).partition(chr(10))[0]}" if says else None
-
-
-def _below_backward(error: BaseException) -> bool:
-    """Whether the framework's code raised an error while it computed derivatives. An error about the arguments of the
-    backward call itself is not one.
-    """
-    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
-    ours = [code.co_filename == interface.__file__ for code in codes]
-    calls = any(own and code.co_name in BACKWARD for own, code in zip(ours, codes))
-    return calls and not ours[-1] and not any(f"{name}()" in str(error) for name in BACKWARD)
-
-
-def _innermost(error: BaseException) -> str:
-    """Returns the name of the file whose code raised an error; ``<string>`` for code that was made from a template."""
-    frames = extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ""
-
-
 # -- capabilities -----------------------------------------------------------------------------------------------------
 
 
 def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
     """Returns why a framework does not have a capability, by its smallest program; None if some program shows it."""
+    if capability is Capability.COTANGENTS:
+        backward = attempt(lambda: adapter.leaf(np.array(2.0), True).backward)
+        flag = None if isinstance(backward, Raised) else first_is_a_flag(backward)
+        if flag is not None:
+            return f"the first argument of backward() is {flag}, and no gradient"
     first, *others = SMALLEST[capability].texts
     why = _missing(adapter, SMALLEST[capability], first)
     if why is None or any(_missing(adapter, SMALLEST[capability], text) is None for text in others):
