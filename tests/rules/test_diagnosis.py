@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from autograd_conformance.checking.check import first_violation
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.formats.text import parse
@@ -15,7 +17,8 @@ from autograd_conformance.programs.observations import Gradient, Returned, StepO
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
-from tests.rules.judge.tampering import Tamper, holds, verdict
+from evaluation.mutants.optimizers import GroupsIgnored
+from tests.rules.judge.tampering import Tamper, holds, value, verdict
 
 A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
@@ -207,3 +210,22 @@ def test_zeros_with_which_leaves_begin_are_no_gradient_that_a_leaf_held():
     assert held is not None
     assert held.kind is DiagnosisKind.NOTHING_ADDED
     assert begun is None
+
+
+GROUPED = "a = leaf [1, 2, 3]; backward a with [1, 2, 3]; step a {optimizer} lr=0.125 groups=((1,(('lr',0.25),)),)"
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_by_the_settings_of_the_optimizer_ignores_those_of_the_group(optimizer: str):
+    program, target = parse(GROUPED.format(optimizer=optimizer), VOCABULARY), InProcess(GroupsIgnored())
+    found = first_violation(program, target.observe(program), target)
+    assert found is not None
+    assert found.diagnosis is not None
+    assert (found.rule, found.diagnosis.kind) == ("optimizers/groups", DiagnosisKind.GROUP_IGNORED)
+
+
+def test_a_leaf_of_a_group_that_moves_otherwise_has_no_such_diagnosis():
+    moved = value(value=np.array([0.5, 1.5, 2.5]))
+    found = verdict(GROUPED.format(optimizer="adam"), moved)
+    assert found is not None
+    assert (found.rule, found.diagnosis) == ("optimizers/groups", None)

@@ -104,6 +104,8 @@ OTHERS = "a = leaf 3; b = leaf 4; c = leaf 5 const; d = multiply a c; backward d
 KEPT = "a = leaf 3; b = multiply a a; c = leaf 4; d = exp c; backward b; backward d"
 ZEROS = "a = leaf [1, 2]; b = multiply a a; backward b with [0, 0]"
 PAIR = "a = leaf 3; b = leaf 3; c = add a b; backward c"
+REFUSED = "a = leaf 2; b = multiply a a; requires b False"
+"""A value that is no leaf, and that an instruction fails to make one: no rule says that it holds no gradient."""
 EMPTY = "a = leaf (0,) []; b = exp a; backward b with (0,) []"
 
 FORMS = [
@@ -122,6 +124,8 @@ FORMS = [
         "a gradient of dtype float32",
     ),
     (OTHERS, "b", holds(one(0)), "accumulation/unreached", "received a gradient"),
+    (f"{REFUSED}; backward b", "b", holds(one(1)), None, ""),
+    (f"{REFUSED}; assign b a; backward b", "b", holds(one(3)), "accumulation/unreached", "gradient changed"),
     (OTHERS, "c", holds(one(3)), "accumulation/constant", "received a gradient"),
     (KEPT, "a", holds(None), "accumulation/unreached", "lost its gradient"),
     (KEPT, "a", gradient(to(6.000001)), "accumulation/unreached", "gradient changed"),

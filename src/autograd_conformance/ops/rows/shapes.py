@@ -98,11 +98,13 @@ def lines(shape: Shape, low: int = 1) -> Choices:
 
 
 def reduced(shape: Shape) -> Choices:
-    """Returns choices of ``dim`` (a tuple of all or a few dimensions) and ``keepdim`` for a reduction."""
+    """Returns choices of ``dim`` (a tuple of all or a few dimensions) and ``keepdim`` for a reduction. Dimensions are
+    numbered from the first or from the last.
+    """
     everything = tuple(range(len(shape)))
     named: list[Attr] = [(d,) for d in everything] if len(shape) > 1 else []
     if len(shape) > 2:
-        named.append((0, len(shape) - 1))
+        named += [(0, len(shape) - 1), (-2, -1)]
     kept: list[Attr] = [everything, *([(-1,)] if shape else [])]
     return [{"dim": d, "keepdim": False} for d in [everything, *named]] + [{"dim": d, "keepdim": True} for d in kept]
 

@@ -34,7 +34,8 @@ def _unique(name: str, options: Sequence[Attr]) -> Choices:
 def _shapes(shape: Shape) -> Choices:
     n = size(shape)
     halves = [(2, n // 2)] if n % 2 == 0 else []
-    return _unique("shape", [(n,), *halves, shape[::-1], (n, 1), (1, n), *([()] if n == 1 else []), shape])
+    inferred = [(-1,), (shape[0], -1)] if n and len(shape) > 1 else []
+    return _unique("shape", [(n,), *halves, shape[::-1], (n, 1), (1, n), *([()] if n == 1 else []), shape, *inferred])
 
 
 def _orders(shape: Shape) -> Choices:

@@ -116,6 +116,12 @@ class DiagnosisKind(Enum):
         "The values that the write on line {} put into the base through a view got no gradient.",
     )
 
+    # optimizers
+    GROUP_IGNORED = (
+        slugs.OPTIMIZERS_GROUPS,
+        "It moved by the optimizer's settings: those of its parameter group were ignored.",
+    )
+
     # constants
     CONSTANT_RECORDED = (
         slugs.MODES_CONSTANT,

@@ -13,6 +13,7 @@ from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged, may_share_gradient
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
@@ -27,7 +28,7 @@ from autograd_conformance.rules.violations.expected import (
 )
 from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue
 from autograd_conformance.rules.violations.shared import Place
-from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
+from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed, op_of
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, observed: StepObservation) -> Violation | None:
@@ -58,7 +59,9 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
         rule, movement = _rule_of(judging, step, leaf, tensor.value)
         if judging.applies(rule):
             allowed = (Allowed(ExpectedMove(movement), rule),)
-            return Violation(rule, at, OtherMove(), allowed, leaf, got=tensor.value, want=want, bound=bound)
+            found = Violation(rule, at, OtherMove(), allowed, leaf, got=tensor.value, want=want, bound=bound)
+            is_ungrouped = bool(step.groups) and _is_ungrouped(judging, step, leaf, tensor.value)
+            return diagnosed(found, Diagnosis(DiagnosisKind.GROUP_IGNORED), rule) if is_ungrouped else found
     return _check_kept(judging, at, step, observed)
 
 
