@@ -213,22 +213,27 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
     """Returns lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad`
-    of both. If the framework takes no cotangents, they print both gradients.
+    of both, or both hold one object, in a framework that does not tell where values are in memory. If the framework takes no cotangents, they print both gradients.
     """
     program, violation = case.program, case.violation
     assert violation.partner is not None
     assert violation.subject is not None
-    gradient = dialect.gradient.format(leaf=case.names[violation.subject])
+    gradient, other = (
+        dialect.gradient.format(leaf=case.names[each]) for each in (violation.subject, violation.partner)
+    )
+    tells_memory = Capability.MEMORY in case.target.capabilities
+    one_object = [] if tells_memory else [print_line(f"{gradient} is {other}: ", f"{gradient} is {other}")]
     leaf = program[violation.partner.at]
     if not isinstance(leaf, Leaf) or Capability.COTANGENTS not in case.target.capabilities:
-        other = dialect.gradient.format(leaf=case.names[violation.partner])
         return [
+            *one_object,
             print_line(f"{gradient} is    ", gradient),
             print_line(f"{other} is    ", f'{other}, "(in the same memory)"'),
         ]
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
     touching = Backward((violation.partner,), (ones,))
     return [
+        *one_object,
         print_line(f"{gradient} was    ", gradient),
         code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
         print_line(f"{gradient} is now ", f'{gradient}, "(it must not have changed)"'),
