@@ -123,6 +123,24 @@ class LosesHook(Few):
         return super().hook(value, lambda gradient: None)
 
 
+class WrongOptimizer(Few):
+    """The printed code of a step has another optimizer than the adapter's call."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, optimizers={**self.dialect.optimizers, "adamw": "SGD"})
+
+
+class WithoutCotangents(Few):
+    """No call takes a cotangent, and the printed code of a step has a name that is not there."""
+
+    capabilities = Few.capabilities - {Capability.COTANGENTS, Capability.COTANGENT_CHECK}
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, optimizers={})
+
+
 def test_nothing_is_wrong_with_pytorch_and_the_example():
     assert remarks(Few()) == []
     assert remarks(Tiny()) == []
@@ -141,6 +159,9 @@ def test_nothing_is_wrong_with_pytorch_and_the_example():
         (NoModes, Blame.ADAPTER, "template modes", "`dialect.modes` is empty, so no script can show MODES"),
         (NoModes, Blame.EITHER, "MODES", "modes/no-grad-result"),
         (KnowsNoFreedGraph, Blame.NOTE, "classify", "return Kind.GRAPH_FREED"),
+        (WrongOptimizer, Blame.ADAPTER, "optimizer adamw", "line 4 of its printed code gives"),
+        (WithoutCotangents, Blame.ADAPTER, "OPTIMIZERS", "line 4 of its printed code raises"),
+        (WithoutCotangents, Blame.ADAPTER, "MAKES_OPTIMIZERS", "its printed code cannot be run: NameError"),
         (LosesHook, Blame.EITHER, "HOOKS", "hooks/called: the hook was not called"),
     ],
 )
@@ -336,3 +357,18 @@ def test_what_a_framework_in_another_process_lacks_is_found_with_its_reasons():
     tiny = findings_of(open_target(served("examples.tiny_adapter:Tiny", sys.executable, None)))
     assert {*tiny.capabilities.values()} == {UNKNOWN}
     assert findings_of(InProcess(Tiny())).capabilities["HOOKS"] == UNCLAIMED
+
+
+def test_what_a_framework_prints_is_not_in_the_table(tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "talkative.py").write_text(
+        "from examples.tiny_adapter import Tiny\n"
+        "class Talks(Tiny):\n"
+        "    def apply(self, *given):\n"
+        "        print('look at this')\n"
+        "        return super().apply(*given)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert command.main(["probe", "talkative:Talks"]) == 0
+    said = capsys.readouterr().out
+    assert "claimed" in said
+    assert "look at this" not in said

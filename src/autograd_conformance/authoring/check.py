@@ -7,7 +7,7 @@ only the author knows whether the adapter or the framework is wrong, then notes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -27,6 +27,7 @@ from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program, Shape
@@ -110,21 +111,32 @@ def about_claims(target: Target) -> Iterator[Remark]:
 
 
 def steps(target: Target) -> Iterator[Step]:
-    """Yields the programs of a check: one for each op, each capability and each form of operands."""
+    """Yields the programs of a check: one for each op, each capability, each further optimizer, and each form of
+    operands.
+    """
     dtypes = tuple(target.dtypes)
     with alphabet.using(alphabet_of(target, dtypes)) as everything:
         for op in everything.ops:
             program = sample(op, 0, dtypes[0])
             if program is not None:
                 yield Step(f"op {op}", program)
-    for capability, smallest in SMALLEST.items():
-        program = parse(smallest.text, VOCABULARY)
-        if capability in target.capabilities and not unsupported_by(program, target):
-            yield Step(capability.name, program)
+    shown = [(each.name, smallest.texts) for each, smallest in SMALLEST.items() if each in target.capabilities]
+    stepped = SMALLEST[Capability.OPTIMIZERS].texts
+    shown += [(f"optimizer {name}", _with_optimizer(name, stepped)) for name in target.optimizers if name != "sgd"]
+    for about, texts in shown:
+        programs = (parse(text, VOCABULARY) for text in texts)
+        program = next((each for each in programs if not unsupported_by(each, target)), None)
+        if program is not None:
+            yield Step(about, program)
     for form, shape in FORMS.items():
         program = parse(_of_shape(shape), VOCABULARY)
         if not unsupported_forms(program, target) and not unsupported_by(program, target):
             yield Step(form, program)
+
+
+def _with_optimizer(name: str, texts: Iterable[str]) -> Iterator[str]:
+    """Yields the texts of programs with a step of SGD, with one of another optimizer."""
+    yield from (text.replace("step a sgd", f"step a {name}") for text in texts)
 
 
 def summed(found: Sequence[Checked]) -> Iterator[Remark]:
@@ -219,8 +231,9 @@ def _printed(about: str, program: Program, seen: Observation, target: Target) ->
         return
     except SyntaxError:
         return  # `problems` yields it with the templates
-    except Exception as error:
-        text = f"its printed code cannot be run: {type_of(error)}: {message(error)}"
+    except (Exception, AdapterError) as error:
+        cause = error.__cause__ or error
+        text = f"its printed code cannot be run: {type_of(cause)}: {message(cause)}"
         yield Remark(Blame.ADAPTER, about, text, as_code(program, target))
         return
     if (found := _first_difference(seen, other)) is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from autograd_conformance.authoring import new_adapter
@@ -44,13 +46,20 @@ def main(words: Sequence[str]) -> int:
         name = served(options.name, options.framework_python, None)
         if options.command == "check":
             return _check(watched_check(name, options.device, options.known, options.patience))
-        return _probe(options.name, open_target(name, options.device), options.write)
+        with _quiet():
+            target = open_target(name, options.device)
+        return _probe(options.name, target, options.write)
     except (UnknownFramework, FileExistsError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return Exit.USAGE
     except AdapterError as error:
         print(f"adapter error: {error}")
         return Exit.ADAPTER_ERROR
+
+
+def _quiet() -> redirect_stdout[io.StringIO]:
+    """Hides what a framework prints while it is tried."""
+    return redirect_stdout(io.StringIO())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +99,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _probe(name: str, target: Target, file: str | None) -> int:
     """Prints which features a framework has; writes the missing ones to a file, if it has a known interface."""
-    found, like = findings_of(target), _interface(name, target)
+    with _quiet():
+        found, like = findings_of(target), _interface(name, target)
     print(f"{target.name} {target.version}: dtypes {', '.join(target.dtypes)}")
     print(_there(target))
     for capability in Capability:
@@ -182,7 +192,8 @@ def _new_adapter(given: str, module: str | None, python: str | None, folder: Pat
     if colon and like not in LIKE:
         raise UnknownFramework(f"{given!r}: write NAME, or one of {', '.join(f'{each}:MODULE' for each in LIKE)}")
     name, module = word, module or word
-    tried = [_probed(each, module, python) for each in ([like] if like else LIKE)]
+    with _quiet():
+        tried = [_probed(each, module, python) for each in ([like] if like else LIKE)]
     probed = next((each for each in tried if isinstance(each, Probed)), None)
     if probed is None and like:
         raise AdapterError(f"{tried[0]}")
