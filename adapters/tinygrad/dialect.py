@@ -192,5 +192,7 @@ def dialect(device: str) -> Dialect:
         retain="",
         clear_to_none="{leaf}.grad = None",
         clear_to_zeros="",
-        gradient="(None if {leaf}.grad is None else {leaf}.grad.numpy())",
+        gradient="{leaf}.grad",
+        elements="{value}.tolist()",
+        gradient_elements="(None if {value} is None else {value}.tolist())",
     )

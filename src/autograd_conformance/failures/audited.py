@@ -10,6 +10,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.signature import base_of, signature_of_ending
 from autograd_conformance.failures.listing import announced, groups, listing, print_line, traced
 from autograd_conformance.failures.record import failure, replay_command, replay_file, rule_fields, stage_field
+from autograd_conformance.failures.shown_values import elements_of
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.formats import codec
@@ -82,11 +83,12 @@ def _audit_script(program: Program, fault: Fault, session: Session) -> str:
     if value is None:
         allowed = " or ".join(dict.fromkeys(each for each, _ in fault.allowed))
         return announced(program, target, fault.at, allowed)
-    what = dialect.gradient.format(leaf=value.name) if value.is_gradient else value.name
+    what = name = dialect.gradient.format(leaf=value.name) if value.is_gradient else value.name
     if fault.deviation is not None and fault.deviation.what == ResultShape.category and dialect.shape:
         what = dialect.shape.format(value=what)
     in_full = dialect.in_full if fault.error is not None and (fault.error.digits or 0) >= ALIKE else ""
-    printed = in_full.format(value=what) if in_full else what
+    elements = in_full.format(value=what) if in_full else elements_of(what, dialect, value.is_gradient)
+    printed = elements if what == name else what  # a shape is printed as it is
     is_code = value.exact and not {"nan", "inf"} & set(re.findall(r"[a-z]+", value.exact))
     expected = value.exact if is_code else repr(value.want or (fault.allowed[0][0] if fault.allowed else ""))
     head = "it has to be " if value.want else "allowed:      "

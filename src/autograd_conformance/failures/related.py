@@ -12,6 +12,7 @@ from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import Statement, assemble, indented, statements
+from autograd_conformance.failures.shown_values import elements_of
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.printing.cast_blocks import cast_blocks
 from autograd_conformance.programs import slugs
@@ -112,8 +113,9 @@ def script(case: Case, runs: bool = True) -> str:
         lines += [f"# {title}", *_program_lines(program, made, observation, title, marked[n])]
         for ref in _compared_values(case, n):
             name = names(program)[ref]
-            what = dialect.gradient.format(leaf=name) if _is_gradient(case, program, ref) else name
-            lines.append(f'print("{title}: {what} is", {what})')
+            is_gradient = _is_gradient(case, program, ref)
+            what = dialect.gradient.format(leaf=name) if is_gradient else name
+            lines.append(f'print("{title}: {what} is", {elements_of(what, dialect, is_gradient)})')
         lines += [*cast_blocks(program, dialect)[-1], ""] if n == 0 else []
     allowed = " or ".join(dict.fromkeys(each.expected.expected_text() for each in case.violation.allowed))
     return assemble(pair.first, dialect, [*lines, f'print("allowed:", {allowed!r})'])

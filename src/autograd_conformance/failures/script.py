@@ -12,6 +12,7 @@ from autograd_conformance.failures.shown_values import (
     all_allowed_text,
     allowed_text,
     cotangent_lines,
+    elements_of,
     expected_line,
     memory_lines,
     observed_lines,
@@ -147,7 +148,7 @@ def _before(case: Case, dialect: Dialect) -> list[str]:
     name = case.names[violation.subject]
     written = isinstance(case.program[violation.at], SHOWING) and not RULES[violation.rule].is_about_held_gradients
     what = name if written else dialect.gradient.format(leaf=name)
-    return [print_line(f"{what} was     ", what)]
+    return [print_line(f"{what} was     ", elements_of(what, dialect, not written))]
 
 
 def _printing(dialect: Dialect, violation: Violation) -> Dialect:
@@ -199,7 +200,8 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
     what = _subject_code(case, violation.subject, dialect)
     before = "none" if violation.grad_before is None else values_text(violation.grad_before)
     state_before = f'print("before the call it was", "{before}", "and {allowed_text(violation)}")'
-    shown = [] if what is None else [print_line(f"{what} is      ", what)]
+    is_gradient = what != case.names[violation.subject]
+    shown = [] if what is None else [print_line(f"{what} is      ", elements_of(what, dialect, is_gradient))]
     return [
         *_before(case, dialect),
         "try:",
@@ -228,16 +230,16 @@ def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
     if not isinstance(leaf, Leaf) or Capability.COTANGENTS not in case.target.capabilities:
         return [
             *one_object,
-            print_line(f"{gradient} is    ", gradient),
-            print_line(f"{other} is    ", f'{other}, "(in the same memory)"'),
+            print_line(f"{gradient} is    ", elements_of(gradient, dialect, True)),
+            print_line(f"{other} is    ", f'{elements_of(other, dialect, True)}, "(in the same memory)"'),
         ]
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
     touching = Backward((violation.partner,), (ones,))
     return [
         *one_object,
-        print_line(f"{gradient} was    ", gradient),
+        print_line(f"{gradient} was    ", elements_of(gradient, dialect, True)),
         code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
-        print_line(f"{gradient} is now ", f'{gradient}, "(it must not have changed)"'),
+        print_line(f"{gradient} is now ", f'{elements_of(gradient, dialect, True)}, "(it must not have changed)"'),
     ]
 
 

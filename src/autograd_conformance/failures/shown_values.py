@@ -64,9 +64,15 @@ def _readable(what: str, violation: Violation, dialect: Dialect, is_gradient: bo
     """Returns the expression that prints a value, with all digits if only the last digits are wrong."""
     got, want = violation.got, violation.want
     alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
-    if is_gradient and dialect.gradient_elements:
-        return dialect.gradient_elements.format(value=what)
-    return dialect.in_full.format(value=what) if alike and dialect.in_full else dialect.elements.format(value=what)
+    if alike and dialect.in_full and not (is_gradient and dialect.gradient_elements):
+        return dialect.in_full.format(value=what)
+    return elements_of(what, dialect, is_gradient)
+
+
+def elements_of(what: str, dialect: Dialect, is_gradient: bool) -> str:
+    """Returns the expression that prints the elements of a value or of a gradient."""
+    template = dialect.gradient_elements if is_gradient else ""
+    return (template or dialect.elements).format(value=what)
 
 
 def memory_lines(case: Case, what: str, dialect: Dialect) -> list[str]:
