@@ -215,7 +215,7 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
     """Returns lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad`
-    of both, or both hold one object, in a framework that does not tell where values are in memory. If the framework
+    of both, or both hold one object, in a framework that does not expose where values are in memory. If the framework
     takes no cotangents, they print both gradients.
     """
     program, violation = case.program, case.violation

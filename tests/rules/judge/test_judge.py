@@ -125,6 +125,8 @@ FORMS = [
     ),
     (OTHERS, "b", holds(one(0)), "accumulation/unreached", "received a gradient"),
     (f"{REFUSED}; backward b", "b", holds(one(1)), None, ""),
+    (f"{REFUSED}; backward b with [1]", "b", holds(one(1)), None, ""),
+    (f"{REFUSED}; backward b with [1]", "a", holds(one(1)), "errors/refusal-keeps-gradients", "another gradient"),
     (f"{REFUSED}; assign b a; backward b", "b", holds(one(3)), "accumulation/unreached", "gradient changed"),
     (OTHERS, "c", holds(one(3)), "accumulation/constant", "received a gradient"),
     (KEPT, "a", holds(None), "accumulation/unreached", "lost its gradient"),

@@ -1,4 +1,4 @@
-"""Tells errors about something that a framework does not have from errors of what it has."""
+"""Finds out whether an error is about something that a framework does not have, or an error of what it has."""
 
 from __future__ import annotations
 

@@ -166,3 +166,12 @@ def op_of_call(traversal: Traversal) -> str | None:
     multiplications by a weight; else None.
     """
     return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)
+
+
+def may_hold_any(judging: Judging, ref: Ref) -> bool:
+    """Whether no rule says what a value holds: it is no leaf, retains no gradient, and was given none, but an
+    instruction that was refused might have changed that.
+    """
+    receivers = judging.reference.calls.retained | judging.reference.calls.captured_inputs
+    is_receiver = judging.reference.tape.is_leaf(ref) or ref in receivers
+    return not is_receiver and judging.tape.grads.get(ref) is None

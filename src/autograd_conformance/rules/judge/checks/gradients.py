@@ -22,6 +22,7 @@ from autograd_conformance.rules.judge.checks.contributions import (
     is_right_without_bound,
     is_same,
     is_unchanged,
+    may_hold_any,
     may_share_gradient,
     op_of_rule,
     rule_of_gradient,
@@ -65,7 +66,7 @@ def judge_call(
     reached = traversal.must_accumulate
     for leaf, got in observed.gradients.items():
         if leaf not in reached:
-            if _may_hold_any(judging, leaf):
+            if may_hold_any(judging, leaf):
                 continue
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or shares_gradient_memory(judging, leaf)
             fine = fine or _is_filled(judging, call, leaf, got)
@@ -223,15 +224,6 @@ def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None
         return False
     zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
     return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
-
-
-def _may_hold_any(judging: Judging, ref: Ref) -> bool:
-    """Whether no rule says what a value holds: it is no leaf, retains no gradient, and was given none, but an
-    instruction that was refused might have changed that.
-    """
-    receivers = judging.reference.calls.retained | judging.reference.calls.captured_inputs
-    is_receiver = judging.reference.tape.is_leaf(ref) or ref in receivers
-    return not is_receiver and judging.tape.grads.get(ref) is None
 
 
 def _form_violation(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient | None) -> Violation | None:

@@ -22,6 +22,7 @@ from autograd_conformance.reference.rounding.bounds import close
 from autograd_conformance.rules.judge.checks.contributions import (
     is_complete,
     is_unchanged,
+    may_hold_any,
     may_share_gradient,
     shares_gradient_memory,
     value_of,
@@ -121,7 +122,7 @@ def check_failed_call(
     rule = slugs.ERRORS_ATOMIC if begun else slugs.ERRORS_REFUSAL_KEEPS_GRADIENTS
     for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
-        if is_unchanged(old, got):
+        if is_unchanged(old, got) or may_hold_any(judging, leaf):
             continue
         if begun:
             if is_complete(judging, call, leaf, got, traversal) or shares_gradient_memory(judging, leaf):
