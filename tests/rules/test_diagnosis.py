@@ -212,6 +212,28 @@ def test_zeros_with_which_leaves_begin_are_no_gradient_that_a_leaf_held():
     assert begun is None
 
 
+TWICE_BY_DIFFERENCE = (
+    "a = leaf [1, 2]; e = leaf [3, 1]; b = subtract a e; backward b with [1, 0]; backward b with [0, 1]"
+)
+
+
+@pytest.mark.parametrize(
+    ("of_second", "kind"),
+    [
+        ([-2.0, -1.0], DiagnosisKind.GRADIENTS_KEPT),  # of e's negative, which the difference is the sum with
+        ([-1.0, -2.0], None),
+    ],
+)
+def test_a_value_inside_of_an_op_may_keep_its_gradient(of_second: list[float], kind: DiagnosisKind | None):
+    program = parse(TWICE_BY_DIFFERENCE, VOCABULARY)
+    held = {Ref(0): np.array([1.0, 0.0]), Ref(1): np.array([-1.0, 0.0])}
+    now = {Ref(0): np.array([1.0, 1.0]), Ref(1): np.array(of_second)}
+    call = program[-1]
+    assert isinstance(call, Backward)
+    found = diagnose(Reference(program), call, Ref(1), held, now)
+    assert (None if found is None else found.kind) is kind
+
+
 GROUPED = "a = leaf [1, 2, 3]; backward a with [1, 2, 3]; step a {optimizer} lr=0.125 groups=((1,(('lr',0.25),)),)"
 
 

@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.diagnosis.earlier_calls import freed_nodes, kept_gradients
+from autograd_conformance.rules.diagnosis.earlier_calls import freed_nodes, kept_gradients, kept_inside
 from autograd_conformance.rules.diagnosis.fault import Contributions
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults, repeated_elements
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
@@ -120,7 +120,9 @@ def _held(
         yield diagnosis, total(contributions)
     if old.get(leaf) is not None:
         yield Diagnosis(DiagnosisKind.HELD_TWICE), {r: 2 * before[r] + c for r, c in expected.items()}
-    for diagnosis, contributions in kept_gradients(reference, call, True, outside=True):
+    for diagnosis, contributions in chain(
+        kept_gradients(reference, call, True, outside=True), kept_inside(reference, call)
+    ):
         yield diagnosis, total(contributions)
 
 
