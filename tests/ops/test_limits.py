@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.limits import Limit, limited, outside
+from autograd_conformance.ops.limits import ALL, Limit, limited, outside
 from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.programs.language import Attrs, Shape
 
@@ -16,6 +16,13 @@ from autograd_conformance.programs.language import Attrs, Shape
         (Limit(), ((2, 3), (3,)), (("dim", 1),), None),
         (Limit({"dim": (0,)}), ((2,),), (("dim", 0),), None),
         (Limit({"dim": (0,)}), ((2,),), (("dim", 1),), "dim=1"),
+        (Limit({"dim": (ALL,)}), ((2, 3),), (("dim", (0, 1)),), None),
+        (Limit({"dim": (ALL,)}), ((2, 3),), (("dim", (-2, -1)),), None),
+        (Limit({"dim": (ALL,)}), ((),), (("dim", ()),), None),
+        (Limit({"dim": (ALL, (0,))}), ((2, 3),), (("dim", (0,)),), None),
+        (Limit({"dim": (ALL,)}), ((2, 3),), (("dim", (1,)),), "dim=(1,)"),
+        (Limit({"dim": (ALL,)}), ((2, 3),), (("dim", (1, 1)),), "dim=(1, 1)"),
+        (Limit({"dim": (ALL,)}), ((2, 3),), (("dim", 1),), "dim=1"),
         (Limit(dimensions=(1, 2)), ((2,), (2, 3)), (), None),
         (Limit(dimensions=(1, 2)), ((2,), ()), (), "0 dimensions"),
         (Limit(empty=False), ((2,), (0, 3)), (), "no elements"),

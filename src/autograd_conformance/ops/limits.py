@@ -12,13 +12,18 @@ from dataclasses import dataclass, field, replace
 from autograd_conformance.ops.rows.row import Choices, Op, takes
 from autograd_conformance.programs.language import Attr, Attrs, Shape
 
+ALL = "all"
+"""The word for a tuple of all dimensions, among the supported values of an attribute."""
+
 
 @dataclass(frozen=True)
 class Limit:
     """The restrictions of a framework on one op; by default, there are none."""
 
     attrs: Mapping[str, Collection[Attr]] = field(default_factory=dict)
-    """The supported values of each attribute that is restricted."""
+    """The supported values of each attribute that is restricted. `ALL` stands for all dimensions of the first
+    operand.
+    """
     dimensions: Collection[int] | None = None
     """The supported numbers of dimensions of operands; None if all are."""
     empty: bool = True
@@ -31,7 +36,8 @@ class Limit:
         inside.
         """
         for name, value in attrs:
-            if name in self.attrs and value not in self.attrs[name]:
+            supported = self.attrs.get(name, (value,))
+            if value not in supported and not (ALL in supported and _is_all(value, shapes)):
                 return f"{name}={value}"
         if self.dimensions is not None:
             for shape in shapes:
@@ -51,6 +57,15 @@ class Limit:
         parts += [] if self.empty else ["not empty"]
         parts += [] if self.broadcasts else ["operands of one shape"]
         return "; ".join(parts)
+
+
+def _is_all(dims: Attr, shapes: Sequence[Shape]) -> bool:
+    """Whether an attribute is a tuple of all dimensions of the first operand, in any order, numbered from the first or
+    from the last.
+    """
+    count = len(shapes[0]) if shapes else 0
+    is_tuple = isinstance(dims, tuple) and len(dims) == count
+    return is_tuple and {each % count for each in dims} == {*range(count)}  # type: ignore[operator,union-attr]
 
 
 Limits = Mapping[str, Limit]
