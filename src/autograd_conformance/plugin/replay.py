@@ -26,6 +26,7 @@ from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.parser import LONG
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, Raised, lacks_kernel, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
@@ -45,6 +46,9 @@ Verdict = Literal["fixed", "still failing", "cannot run"]
 
 CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.NOT_CONFORMANT, "cannot run": Exit.USAGE}
 """Exit code of each verdict; `reporting.verdicts` describes the codes."""
+
+OF_TEXTS: dict[Verdict, str] = {"fixed": "breaks no rule", "still failing": "fails", "cannot run": "cannot run"}
+"""Words for each verdict on a program that the user wrote, and that need not have failed before."""
 
 INTERRUPTED = Exit.STOPPED
 """Exit code of a replay that the user stops, the same as pytest's for an interrupted run."""
@@ -76,7 +80,7 @@ class Ended:
     """Number of these files, those without a result included; another process replays the rest."""
 
 
-def watched(paths: Sequence[Path], main: Callable[[Path], int], timeout: float, watchdog: float) -> Ended:
+def watched(files: Mapping[Path, ProgramFile], main: Callable[[Path], int], timeout: float, watchdog: float) -> Ended:
     """Replays files in a child process, which loads the framework once. The child calls `main` with a folder for its
     journal, the file that names the running program, and for its results.
 
@@ -89,20 +93,21 @@ def watched(paths: Sequence[Path], main: Callable[[Path], int], timeout: float, 
         if ended.code is not None:
             if ended.closed:
                 print(f"adapter error: {CLOSED}")
-            return Ended(ended.code, len(paths))
+            return Ended(ended.code, len(files))
         how = describe_exit(ended.status)
         if ended.stopped:
             print(f"stopped: {how}")
-            return Ended(INTERRUPTED, len(paths))
+            return Ended(INTERRUPTED, len(files))
         if not ended.loaded:
             print(f"adapter error: {how} while the framework was loaded")
-            return Ended(ADAPTER_ERROR, len(paths))
+            return Ended(ADAPTER_ERROR, len(files))
         codes = _codes(Path(folder))
-        path, entry = paths[min(len(codes), len(paths) - 1)], journal.read(Path(folder), WORKER)
+        path, file = list(files.items())[min(len(codes), len(files) - 1)]
+        entry = journal.read(Path(folder), WORKER)
         if entry is None:
-            last = _say(path, "cannot run", how)
+            last = _say(path, file, "cannot run", how)
         else:
-            last = _ended(path, entry.program, failures.describe_ending(entry, timeout, ended.status))
+            last = _ended(path, file, entry.program, failures.describe_ending(entry, timeout, ended.status))
         return Ended(max((*codes, last)), len(codes) + 1)
 
 
@@ -117,7 +122,7 @@ def replayed_all(files: Mapping[Path, ProgramFile], session: Session, folder: Pa
     codes = []
     for path, file in files.items():
         adapt(path, file, session.framework)
-        codes.append(replayed(path, session, folder, file.brief))
+        codes.append(replayed(path, file, session, folder))
         (folder / RESULTS).write_text(" ".join(map(str, codes)), encoding="ascii")
         sys.stdout.flush()  # the next file may end the process
     return max(codes)
@@ -128,15 +133,15 @@ def _codes(folder: Path) -> tuple[int, ...]:
     return tuple(map(int, results.read_text(encoding="ascii").split())) if results.exists() else ()
 
 
-def _ended(path: Path, program: Program, how: str) -> int:
+def _ended(path: Path, file: ProgramFile, program: Program, how: str) -> int:
     """Prints a program that ended the process in which it ran, and how; returns the exit code."""
     print("\n".join(["The program:", "", *code(program, None), ""]))
-    return _say(path, "still failing", how)
+    return _say(path, file, "still failing", how)
 
 
-def replayed(path: Path, session: Session, folder: Path, brief: bool = False) -> int:
+def replayed(path: Path, file: ProgramFile, session: Session, folder: Path) -> int:
     """Replays a file in this process, with the journal, the file that names the running program, in `folder`; prints
-    the result, without the failure if `brief`, and returns the exit code.
+    the result, without the failure if it is to be brief, and returns the exit code.
     """
     own, framework = journal.Journal(folder, WORKER, session.settings.watchdog), session.framework
     own.begin(str(path), "", None)
@@ -145,15 +150,16 @@ def replayed(path: Path, session: Session, folder: Path, brief: bool = False) ->
             outcome = replay(path, framework.target, framework.known, own.end)
         except ENDED as error:  # the framework's own process ended
             own.close()
-            return _ended(path, error.program, error.how)
-        if outcome.broken and not brief:
+            return _ended(path, file, error.program, error.how)
+        if outcome.broken and not file.brief:
             print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
         own.close()
-    return _say(path, outcome.verdict, outcome.reason)
+    return _say(path, file, outcome.verdict, outcome.reason)
 
 
-def _say(path: Path, verdict: Verdict, reason: str | None) -> int:
-    print(f"{path}: {verdict}" + (f" ({reason})" if reason else ""))
+def _say(path: Path, file: ProgramFile, verdict: Verdict, reason: str | None) -> int:
+    words = OF_TEXTS[verdict] if file.text else verdict
+    print(f"{path}: {words}" + (f" ({reason})" if reason else ""))
     return CODES[verdict]
 
 
@@ -220,8 +226,20 @@ def _unsupported(program: Program, target: Target) -> Replayed | None:
     try:
         Reference(program)
     except Exception as error:  # operands of shapes that no op takes: the file is at fault, not the framework
-        return Replayed("cannot run", f"the program is not well-formed: {type(error).__name__}: {error}")
+        reason = f"{_first_impossible(program)!r} is not possible: {type(error).__name__}: {error}"
+        return Replayed("cannot run", f"the program is not well-formed: {reason}")
     return None
+
+
+def _first_impossible(program: Program) -> str:
+    """Returns the first line of a program, in the suite's notation, that the reference cannot compute."""
+    lines = render(program).splitlines()
+    for count in range(1, len(program)):
+        try:
+            Reference(program.upto(count))
+        except Exception:
+            return lines[count - 1].strip()
+    return lines[-1].strip()
 
 
 def _another_dtype(missing: Sequence[str], target: Target) -> str:

@@ -105,7 +105,7 @@ def _replay(config: pytest.Config, files: Mapping[Path, ProgramFile]) -> int:
         return _finished(config, partial(main, {path: files[path] for path in left}, folder))
 
     while left:
-        ended = replay.watched(left, child, config.option.patience, _watchdog(config))
+        ended = replay.watched({path: files[path] for path in left}, child, config.option.patience, _watchdog(config))
         left, code = left[ended.files :], max(code, ended.code)
     return code
 
