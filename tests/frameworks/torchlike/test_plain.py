@@ -50,6 +50,11 @@ def test_what_it_has_is_found(plain: TorchLike):
     assert plain.code.templates["reshape"] == "{0}.reshape(*{shape})"
 
 
+def test_the_reason_names_the_module_that_a_function_is_missing_in(plain: TorchLike):
+    module = "tests.frameworks.torchlike.plain.nn.functional"
+    assert plain.findings.ops["softplus"] == f"AttributeError: module {module!r} has no attribute 'softplus'"
+
+
 def test_a_class_may_take_an_array_alone():
     adapter = load(f"{PLAIN}_values")
     assert adapter.ops == {"multiply", "multiply_scalar", "exp", "relu", "reshape", "sum"}

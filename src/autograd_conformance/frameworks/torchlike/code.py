@@ -31,7 +31,8 @@ class Code:
     def __init__(self, module: ModuleType, functional: ModuleType | None) -> None:
         self.functional = functional
         """The module with the functions of `torch.nn.functional`; None if the framework has none."""
-        self._names: dict[str, Any] = {"torch": module, "F": functional, "numpy": np}
+        missing = ModuleType(f"{module.__name__}.nn.functional")  # the error about a function names it
+        self._names: dict[str, Any] = {"torch": module, "F": functional or missing, "numpy": np}
         self.templates: Mapping[str, str] = {}
         """Templates of the ops that a framework calls otherwise than PyTorch, by the op's name."""
         self.writes: Mapping[str, str] = {}
