@@ -65,6 +65,14 @@ def test_several_optimizers_may_share_the_code_that_breaks_a_rule() -> None:
     assert together(*formulas) == [[0], [1]]
 
 
+def test_what_ends_the_process_is_no_loss_of_digits() -> None:
+    def dies(rule: str, op: str) -> Failure:
+        return failed(rule, None, op, op=op, base=op, verdict="crash", observed="the process died of SIGSEGV")
+
+    assert together(dies("gradients/op", "exp"), dies("gradients/tails", "exp")) == [[0, 1]]
+    assert together(dies("gradients/op", "exp"), dies("gradients/tails", "log")) == [[0], [1]]
+
+
 @pytest.mark.parametrize(
     ("op", "message"),
     [

@@ -308,7 +308,7 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     used = ops(failure.program)
     if 2 <= len(used) <= MOST_TOGETHER and _has_wrong_formula(failure):
         yield "same ops", failure.rule, used, symptom
-    if op is not None and failure.rule in OF_DIGITS:
+    if op is not None and failure.rule in OF_DIGITS and not failure.ends_process:
         yield "digits", failure.rule, faulty[op, symptom].base
         return
     if op is not None:
