@@ -70,6 +70,11 @@ def slightly_steep(op: str, operands: Results, results: Results) -> Results:
     return [Scaled.apply(each, 1.125) for each in results]
 
 
+def lost_beside(op: str, operands: Results, results: Results) -> Results:
+    """NaN in the place of the last element."""
+    return [each + torch.tensor([0.0] * (each.numel() - 1) + [torch.nan], dtype=each.dtype) for each in results]
+
+
 def half_kept(op: str, operands: Results, results: Results) -> Results:
     """Dropout masks whose scale is an eighth too large."""
     return [each * 1.125 if op == "dropout_mask" else each for each in results]
@@ -84,6 +89,8 @@ FAULTS = [
     (slightly_steep, "a = leaf bf16 [2, 1]; b = sin a; backward b with bf16 [1, 1]", "gradients/digits"),
     (slightly_steep, "a = leaf bf16 [2, 1]; b = sin a; c = grad b wrt a with bf16 [1, 1]", "gradients/digits"),
     (steep, "a = leaf f16 [2, 1]; b = sin a; backward b with f16 [1, 1]", "gradients/op"),
+    # an element beyond the range is not judged, and those beside it are
+    (lost_beside, "a = leaf f16 [300, 2]; b = square a; backward b with f16 [1, 1]", "gradients/digits"),
 ]
 
 

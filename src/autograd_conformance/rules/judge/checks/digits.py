@@ -97,14 +97,15 @@ def _is_sum(step: Apply, operand: np.ndarray, result: np.ndarray) -> bool:
 
 def _allowed(got: np.ndarray, bound: Bound, dtype: str) -> np.ndarray | None:
     """Returns how far each element may be from the exact one, if some element is farther; None if all are within
-    that, or nothing is judged.
+    that, or nothing is judged. Elements that the dtype cannot represent are not judged.
     """
     want, limits = bound.exact, DTYPES[dtype]
-    if got.shape != want.shape or not got.size or not (np.abs(want) < limits.huge).all():
+    if got.shape != want.shape or not got.size:
         return None
-    distance = np.abs(got - want)
-    half = np.sqrt(limits.epsilon) * np.abs(want).max() + limits.tiny
+    is_judged = np.abs(want) < limits.huge
+    distance = np.where(is_judged, np.abs(got - want), 0.0)
+    half = np.sqrt(limits.epsilon) * np.where(is_judged, np.abs(want), 0.0).max() + limits.tiny
     if (distance <= half).all():
         return None
-    allowed = half + bound.array(want.shape)
-    return None if not np.isfinite(allowed).all() or (distance <= allowed).all() else allowed
+    allowed = np.where(is_judged, half + bound.array(want.shape), np.inf)
+    return None if not np.isfinite(allowed[is_judged]).all() or (distance <= allowed).all() else allowed
