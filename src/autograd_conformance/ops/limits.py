@@ -21,7 +21,7 @@ class Limit:
     """The restrictions of a framework on one op; by default, there are none."""
 
     attrs: Mapping[str, Collection[Attr]] = field(default_factory=dict)
-    """The supported values of each attribute that is restricted. `ALL` stands for all dimensions of the first
+    """The supported values of each attribute that is restricted. `ALL` means all dimensions of the first
     operand.
     """
     dimensions: Collection[int] | None = None
