@@ -33,11 +33,12 @@ def drawn(
     count: int = 120,
     phases: tuple[Phase, ...] = (Phase.generate,),
     relevant: Callable[[Program], bool] | None = None,
+    seed: int = 3,
 ) -> list[Program]:
     """The programs drawn from one seed, with a pool if there is one."""
     ran: list[Program] = []
 
-    @hypothesis.seed(3)
+    @hypothesis.seed(seed)
     @settings(
         max_examples=count, backend=BACKEND, deadline=None, database=None, phases=phases,
         suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
@@ -77,14 +78,19 @@ def test_one_seed_draws_the_same():
     assert drawn(lifetime.retained(), Pool(EACH), count=30) == drawn(lifetime.retained(), Pool(EACH), count=30)
 
 
+SEEDS = range(4)
+
+
 def clears(program: Program) -> bool:
     return any(isinstance(step, ZeroGrad) for step in program)
 
 
 def test_programs_that_exercise_the_rule_are_repeated():
-    plain = drawn(lifetime.retained(), Pool(EACH), count=400)
-    used = drawn(lifetime.retained(), Pool(EACH), count=400, relevant=clears)
-    assert sum(map(clears, used)) > 1.3 * sum(map(clears, plain))
+    plain = used = 0
+    for seed in SEEDS:  # the share of one seed varies by a factor of three
+        plain += sum(map(clears, drawn(lifetime.retained(), Pool(EACH), count=250, seed=seed)))
+        used += sum(map(clears, drawn(lifetime.retained(), Pool(EACH), count=250, relevant=clears, seed=seed)))
+    assert used > 1.3 * plain
 
 
 @pytest.mark.slow
