@@ -13,7 +13,7 @@ from autograd_conformance.checking.signature import signature_of
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.analysis.grouping import key_of
+from autograd_conformance.reporting.analysis.signature_keys import key_of
 from autograd_conformance.reporting.records.terms import FailureVerdict
 from autograd_conformance.rules.violations.observed import Change, GradientChanged
 from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype

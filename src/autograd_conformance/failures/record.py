@@ -38,7 +38,7 @@ from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.analysis.grouping import signature_key
+from autograd_conformance.reporting.analysis.signature_keys import signature_key
 from autograd_conformance.reporting.records.failure import Allowed, ExplanationStep, Failure
 from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES

@@ -29,7 +29,7 @@ from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.processes import journal
 from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.analysis.differences import entries
-from autograd_conformance.reporting.analysis.grouping import key_of, signature_key
+from autograd_conformance.reporting.analysis.signature_keys import key_of, signature_key
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR, Exit
 from autograd_conformance.reporting.prose import counted

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from autograd_conformance.reporting.records.failure import (
-    ENDING,
-    Category,
-    Failure,
-    PartViolation,
-    Signature,
+from autograd_conformance.reporting.analysis.program_forms import OF_OPTIMIZER, ops, optimizer_steps, steps, structure
+from autograd_conformance.reporting.analysis.signature_keys import (
+    GRAPH_FREED,
+    OTHER_GRADIENT,
+    Symptom,
+    key_of,
+    signature_key,
+    symptom_of,
 )
-
-GRAPH_FREED = "graph freed"
-"""The kind of error that a backward call must raise if its graph was freed."""
+from autograd_conformance.reporting.records.failure import Failure, PartViolation
 
 PER_OP_ERRORS = frozenset(
     {
@@ -31,112 +30,6 @@ PER_OP_ERRORS = frozenset(
 
 AT_WRITES = PER_OP_ERRORS - {"modified in place"}
 """Those by which a write itself is refused; the other one is raised by a later call."""
-
-VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
-"""Keys of a program's JSON form whose values (constants, shapes, dtypes, cotangents) are ignored when the structures of
-two programs are compared.
-"""
-
-OF_OPTIMIZER = VALUES | {"optimizer", "settings", "groups"}
-"""Keys whose values are ignored as well if it does not matter which optimizer steps."""
-
-Symptom = tuple[str, Category | str]
-"""A failure's verdict and category; if the category is unknown, the text of the observed outcome instead."""
-
-
-# -- programs ----------------------------------------------------------------------------------------------------------
-
-
-def ops(program: Mapping[str, Any]) -> frozenset[str]:
-    """Returns the names of all ops in the JSON form of a program, or of a pair of related programs."""
-    return frozenset(step["op"] for step in steps(program) if isinstance(step.get("op"), str))
-
-
-def steps(form: Any) -> Iterator[Mapping[str, Any]]:
-    """Yields every instruction in the JSON form of a program or of a pair of programs."""
-    if isinstance(form, Mapping):
-        if "do" in form:
-            yield form
-        for value in form.values():
-            yield from steps(value)
-    elif isinstance(form, (list, tuple)):
-        for value in form:
-            yield from steps(value)
-
-
-def structure(form: Any, ignored: Collection[str] = VALUES) -> Any:
-    """Returns a program's JSON form without constants, shapes and dtypes, or without the values of other keys, so that
-    programs that differ only in these have equal structures.
-    """
-    if isinstance(form, Mapping):
-        return {key: structure(value, ignored) for key, value in form.items() if key not in ignored}
-    return [structure(value, ignored) for value in form] if isinstance(form, (list, tuple)) else form
-
-
-def symptom_of(failure: Failure) -> Symptom:
-    """Returns the symptom of a failure: the verdict, and the category of the violation or, if no category is known, the
-    text of the observed outcome.
-    """
-    return failure.verdict, failure.deviation or failure.observed
-
-
-# -- signatures --------------------------------------------------------------------------------------------------------
-
-WITHOUT_RULE = frozenset({"other shape", "form of a gradient", "other value"})
-"""Kinds of differences that have one cause over all rules if their signature is general."""
-
-NUMBER = ("(1,)", "()")
-"""The observed and the expected shape if a framework gives each number one dimension, in values and gradients."""
-
-OTHER_GRADIENT = "other gradient, "
-"""Beginning of the kinds of differences that are wrong gradients: of a leaf, or as a result."""
-
-OF_ENGINE = ("gradients kept", "freed passes nothing")
-"""Diagnoses of what a framework stores with values and nodes, of which no op and no single rule is the cause."""
-
-SAME_FAULT = {"gradients/equal-leaves": "accumulation/first"}
-"""For rules about gradients, the rule that a missing gradient breaks at the same time."""
-
-
-def signature_key(failure: Failure) -> Hashable | None:
-    """Returns a key that is equal for failures whose signatures show that they have one cause, in whatever ops, rules
-    and tests; None if the signature does not show it.
-    """
-    return key_of(failure.rule, failure.op, failure.verdict, failure.deviation, failure.signature)
-
-
-def key_of(
-    rule: str, op: str | None, verdict: str, deviation: Category | None, signature: Signature | None
-) -> Hashable | None:
-    """Returns the key of a failure, or of a rule that one of two compared programs breaks."""
-    if signature is None:
-        return None
-    if deviation is not None and signature.diagnosis is not None:
-        of = (None, None) if signature.diagnosis in OF_ENGINE else (rule, op)
-        return "diagnosed", verdict, *of, deviation.what, signature.diagnosis
-    if signature.meaning is not None:
-        return "meaning", verdict, signature.meaning
-    if deviation is None:
-        is_hang = verdict == "timeout" and signature.stage == ENDING and signature.general
-        return ("hang", signature.got) if is_hang else None
-    is_shape = deviation.what == "form of a gradient" or (
-        deviation.what == "other shape" and signature.stage == "apply"
-    )
-    if (signature.got, signature.want) == NUMBER and is_shape:
-        return "number", verdict
-    if not signature.general:
-        return None
-    if deviation.error == GRAPH_FREED and deviation.severity == "lost error":
-        return "freed", verdict
-    no_float = deviation.what == "other dtype" and "float" not in (signature.got or "")
-    want = "any float" if no_float else signature.want
-    about = deviation.what, deviation.error, signature.got, want, signature.stage
-    over_rules = deviation.severity in ("lost error", "wrong error") or deviation.what in WITHOUT_RULE
-    over_rules = over_rules or deviation.what.startswith(OTHER_GRADIENT)
-    return "signature", verdict, None if over_rules else SAME_FAULT.get(rule, rule), about
-
-
-# -- grouping ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +135,6 @@ def _is_diagnosis_of(op: str, key: Hashable) -> bool:
     return isinstance(key, tuple) and key[0] == "diagnosed" and op in key
 
 
-def optimizer_steps(failure: Failure) -> list[Mapping[str, Any]]:
-    """Returns the instructions of a failure's program that make or use an optimizer."""
-    return [step for step in steps(failure.program) if step["do"] in ("step", "optimizer")]
-
-
 def _has_wrong_formula(failure: Failure) -> bool:
     """Whether a failure without a diagnosis is a wrong gradient of ops, of whatever order, or one of another form."""
     what = failure.deviation.what if failure.deviation else ""
@@ -332,11 +220,10 @@ def grouping_keys(failure: Failure, faulty: FaultyOps) -> Iterator[Hashable]:
     elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
     if failure.rule.startswith(OF_STEPS):
-        settings = {
-            json.dumps([step["optimizer"], step.get("settings")], sort_keys=True) for step in optimizer_steps(failure)
-        }
+        taken = optimizer_steps(failure.program)
+        settings = frozenset(json.dumps([each["optimizer"], each.get("settings")], sort_keys=True) for each in taken)
         if settings:
-            yield "settings", failure.rule, symptom, frozenset(settings)
+            yield "settings", failure.rule, symptom, settings
     if failure.rule == CLEARS:
         yield "clears", symptom, *(each.outcome for each in failure.allowed)
     if failure.rule in OF_STATE:

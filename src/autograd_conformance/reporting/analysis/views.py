@@ -6,14 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd_conformance.reporting.analysis.grouping import (
-    OTHER_GRADIENT,
-    FaultyOps,
-    Symptom,
-    is_diagnosed,
-    ops,
-    symptom_of,
-)
+from autograd_conformance.reporting.analysis.grouping import FaultyOps, is_diagnosed
+from autograd_conformance.reporting.analysis.program_forms import ops
+from autograd_conformance.reporting.analysis.signature_keys import OTHER_GRADIENT, Symptom, symptom_of
 from autograd_conformance.reporting.records.failure import Failure
 
 REORDERING = frozenset(

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
-from autograd_conformance.reporting.analysis.grouping import (
-    AT_WRITES,
-    OTHER_GRADIENT,
-    PER_OP_ERRORS,
-    optimizer_steps,
-    steps,
-)
+from autograd_conformance.reporting.analysis.grouping import AT_WRITES, PER_OP_ERRORS
+from autograd_conformance.reporting.analysis.program_forms import optimizer_steps, steps
+from autograd_conformance.reporting.analysis.signature_keys import OTHER_GRADIENT
 from autograd_conformance.reporting.analysis.views import LEAST_OPS
 from autograd_conformance.reporting.records.failure import Failure
 
@@ -92,7 +88,7 @@ def _is_plain(failure: Failure) -> bool:
 
 def _steps(failure: Failure) -> Hashable | None:
     """Returns the kind of a failure in which a step moves a leaf to a wrong place; None if several optimizers step."""
-    used = {step["optimizer"] for step in optimizer_steps(failure)}
+    used = {step["optimizer"] for step in optimizer_steps(failure.program)}
     return ("steps", used.pop()) if len(used) == 1 else None
 
 

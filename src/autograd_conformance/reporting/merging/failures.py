@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograd_conformance.reporting.analysis.causes import Cause, causes_of, line_count
-from autograd_conformance.reporting.analysis.grouping import structure, symptom_of
+from autograd_conformance.reporting.analysis.program_forms import structure
+from autograd_conformance.reporting.analysis.signature_keys import symptom_of
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12

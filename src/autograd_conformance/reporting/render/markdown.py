@@ -14,8 +14,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograd_conformance.reporting.analysis.coverage import coverage_table
-from autograd_conformance.reporting.analysis.grouping import ops
 from autograd_conformance.reporting.analysis.interactions import interaction_counts
+from autograd_conformance.reporting.analysis.program_forms import ops
 from autograd_conformance.reporting.analysis.summary import (
     DIFFERING,
     ORDER,

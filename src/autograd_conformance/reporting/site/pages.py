@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograd_conformance.reporting.analysis.coverage import coverage_table
-from autograd_conformance.reporting.analysis.grouping import ops
+from autograd_conformance.reporting.analysis.program_forms import ops
 from autograd_conformance.reporting.analysis.severity import heading
 from autograd_conformance.reporting.analysis.summary import (
     DIFFERING,
