@@ -10,7 +10,8 @@ from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.skip_list import MalformedSkips, Skip, Skips, read
 from autograd_conformance.programs.formats.parser import parse
-from autograd_conformance.reporting.analysis.summary import selected, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import selected
+from autograd_conformance.reporting.analysis.summary import summarize
 from tests.plugin.test_cli import WRONG, run
 
 LIST = '[[skip]]\nop = "sin"\nbecause = "its derivative is planned for version 2"\n'

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reporting.analysis.summary import ORDER, by_attention, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import ORDER, by_attention
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.records import KnownRecord, Report, Result
 from autograd_conformance.reporting.records.terms import Outcome
 from autograd_conformance.reporting.render import markdown

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.reporting.analysis.summary import CALLS, summarize
+from autograd_conformance.reporting.analysis.conclusion import CALLS
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Report, Result

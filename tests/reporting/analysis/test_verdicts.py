@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from autograd_conformance.plugin import replay
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.analysis.summary import ORDER, exit_code, selected, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import ORDER, selected
+from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.analysis.verdicts import (
     EXIT_CODES,
     HEADLINES,

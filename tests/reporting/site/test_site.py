@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.analysis.summary import ORDER
+from autograd_conformance.reporting.analysis.rule_verdicts import ORDER
 from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.records.failure import Allowed, LineGroup
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from autograd_conformance.reporting.analysis.summary import RuleSummary, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import RuleSummary
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_conformance.reporting.analysis.summary import applies, complete, incomplete_notice, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import complete
+from autograd_conformance.reporting.analysis.summary import applies, incomplete_notice, summarize
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.render.failures import cause_title, failure_counts, severity_name

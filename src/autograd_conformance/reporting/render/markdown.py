@@ -15,20 +15,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.analysis.interactions import interaction_counts
+from autograd_conformance.reporting.analysis.op_verdicts import OpSummary
 from autograd_conformance.reporting.analysis.program_forms import ops
-from autograd_conformance.reporting.analysis.summary import (
+from autograd_conformance.reporting.analysis.rule_verdicts import (
     DIFFERING,
     ORDER,
-    OpSummary,
-    Summary,
-    Verdict,
-    applies,
     by_attention,
     complete,
-    incomplete_notice,
     numbered_reason,
-    summarize,
 )
+from autograd_conformance.reporting.analysis.summary import Summary, applies, incomplete_notice, summarize
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.drawing.pictures import Picture, pictures
 from autograd_conformance.reporting.prose import (
@@ -44,7 +40,7 @@ from autograd_conformance.reporting.prose import (
 )
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, Verdict
 from autograd_conformance.reporting.render.failures import cause_meaning, failure_counts, places_text, severity_name
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, listing, vote_rows

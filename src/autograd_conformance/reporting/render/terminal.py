@@ -17,17 +17,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autograd_conformance.reporting.analysis.conclusion import differentiates
 from autograd_conformance.reporting.analysis.interactions import interaction_counts
+from autograd_conformance.reporting.analysis.rule_verdicts import by_attention, complete, numbered_reason
 from autograd_conformance.reporting.analysis.summary import (
     Summary,
     applies,
-    by_attention,
-    complete,
-    differentiates,
     differing_ops,
     failing_ops,
     incomplete_notice,
-    numbered_reason,
     summarize,
 )
 from autograd_conformance.reporting.prose import counted, listed, one_line, percentage, printable, shortened

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.reporting.analysis.summary import ORDER, FamilySummary, RuleSummary
+from autograd_conformance.reporting.analysis.rule_verdicts import ORDER, RuleSummary
+from autograd_conformance.reporting.analysis.summary import FamilySummary
 from autograd_conformance.reporting.analysis.verdicts import MEANING_OF
 from autograd_conformance.reporting.records.records import RuleRecord
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, Verdict

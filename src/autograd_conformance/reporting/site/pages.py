@@ -14,15 +14,10 @@ from markupsafe import Markup
 
 from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.analysis.program_forms import ops
+from autograd_conformance.reporting.analysis.rule_verdicts import DIFFERING, ORDER, by_attention, complete
 from autograd_conformance.reporting.analysis.severity import heading
-from autograd_conformance.reporting.analysis.summary import (
-    DIFFERING,
-    ORDER,
-    THRESHOLD,
-    by_attention,
-    complete,
-    incomplete_notice,
-)
+from autograd_conformance.reporting.analysis.summary import incomplete_notice
+from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.drawing.pictures import pictures
 from autograd_conformance.reporting.prose import (
     counted,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autograd_conformance.reporting.analysis.causes import Cause
-from autograd_conformance.reporting.analysis.summary import RuleSummary, Summary, summarize
+from autograd_conformance.reporting.analysis.rule_verdicts import RuleSummary
+from autograd_conformance.reporting.analysis.summary import Summary, summarize
 from autograd_conformance.reporting.prose import listed, shortened, unique_slugs
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import LONGEST, Header, Report
