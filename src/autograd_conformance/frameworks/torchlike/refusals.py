@@ -56,7 +56,7 @@ def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
         case TypeError() | AttributeError() if _below_backward(error):
             says = False  # the framework's own derivative made the call, so the fault is in its code
         case AssertionError():
-            says = _line(error).startswith("assert isinstance")
+            says = _innermost(error)[1].startswith("assert isinstance")
         case AttributeError(obj=obj):
             # a name that the framework's own code does not find on another object is a fault of that code; but a dict
             # is a parameter group that a program gave, which an optimizer without groups takes for a tensor, and an
@@ -64,7 +64,7 @@ def refusal(error: BaseException, of_shapes: bool = False) -> str | None:
             says = (
                 isinstance(obj, ModuleType | type | dict | np.ndarray | np.generic)
                 or OF_A_MODULE.match(str(error)) is not None
-                or _innermost(error).startswith("<")
+                or _innermost(error)[0].startswith("<")
                 or "Tensor" in type(obj).__name__
                 or UNSETTABLE.search(str(error)) is not None
             )
@@ -86,12 +86,6 @@ def _below_backward(error: BaseException) -> bool:
     return entered.co_name != "__getattr__"
 
 
-def _line(error: BaseException) -> str:
-    """Returns the line of code that raised an error; empty if its file cannot be read."""
-    frames = extract_tb(error.__traceback__)
-    return (frames[-1].line or "") if frames else ""
-
-
 def first_is_a_flag(backward: Callable[..., object]) -> str | None:
     """Returns the name of the first argument of a function if it is True or False by default, as an argument for a
     gradient is not; None otherwise, and for a compiled function without a signature.
@@ -104,7 +98,9 @@ def first_is_a_flag(backward: Callable[..., object]) -> str | None:
     return first.name if first is not None and isinstance(first.default, bool) else None
 
 
-def _innermost(error: BaseException) -> str:
-    """Returns the name of the file whose code raised an error; ``<string>`` for code that was made from a template."""
+def _innermost(error: BaseException) -> tuple[str, str]:
+    """Returns the name of the file whose code raised an error, ``<string>`` for code that was made from a template, and
+    the line that raised it, empty if the file cannot be read.
+    """
     frames = extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ""
+    return (frames[-1].filename, frames[-1].line or "") if frames else ("", "")

@@ -56,11 +56,11 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
         if holder and not is_unchanged(judging.tape.grads.get(holder), observed.gradients.get(holder)):
             expected = Unchanged(Kept.GRADIENTS)
             return judging.differs(slugs.OPTIMIZERS_KEEPS_GRADIENTS, at, holder, GradientChanged(), expected, step)
-        rule, movement = _rule_of(judging, step, leaf, tensor.value)
+        is_ungrouped = bool(step.groups) and _is_ungrouped(judging, step, leaf, tensor.value)
+        rule, movement = (slugs.OPTIMIZERS_GROUPS, Movement.GROUP) if is_ungrouped else _rule_of(judging, step, leaf)
         if judging.applies(rule):
             allowed = (Allowed(ExpectedMove(movement), rule),)
             found = Violation(rule, at, OtherMove(), allowed, leaf, got=tensor.value, want=want, bound=bound)
-            is_ungrouped = bool(step.groups) and _is_ungrouped(judging, step, leaf, tensor.value)
             return diagnosed(found, Diagnosis(DiagnosisKind.GROUP_IGNORED), rule) if is_ungrouped else found
     return _check_kept(judging, at, step, observed)
 
@@ -141,13 +141,11 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
     return np.where(held.value == 0, np.inf, bound) if vanishes else bound
 
 
-def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug, Movement]:
+def _rule_of(judging: Judging, step: Step, leaf: Ref) -> tuple[Slug, Movement]:
     """Returns the rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both depend on the
     step's groups and settings, and on whether the leaf held a gradient at this step and at earlier ones.
     """
     moved = judging.tape.moved.get((step, leaf), ())
-    if step.groups and _is_ungrouped(judging, step, leaf, got):
-        return slugs.OPTIMIZERS_GROUPS, Movement.GROUP
     if judging.tape.grads.get(leaf) is None:
         return slugs.OPTIMIZERS_SKIPS, Movement.NOWHERE
     if not all(moved):
