@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import mygrad as mg
 import numpy as np
 
-from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS
+from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS, WRITES
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -32,10 +32,12 @@ class MyGrad(Adapter):
             Capability.ZERO_TO_NONE,
             Capability.VIEWS,
             Capability.MEMORY,
+            Capability.WRITES,
         }
     )
     """MyGrad has no `retain_graph`, several roots, second derivatives, hooks or optimizers. Refusals are not claimed: a
-    root without history is silently ignored, and a cotangent of another shape is broadcast."""
+    root without history is silently ignored, a cotangent of another shape is broadcast, and a write breaks no graph,
+    for the graph keeps copies."""
     traits = Traits(implicit_ones=True, ends=True, use_clears=True)
     """Sources: the documentation of `Tensor` and `Tensor.backward`. A root of several elements is summed, the graph "is
     cleared automatically", and using a tensor again "will automatically null" its gradient."""
@@ -45,6 +47,7 @@ class MyGrad(Adapter):
         "use_clears": "docstring of mygrad.Tensor",
     }
     ops = frozenset(OPS)
+    writes = frozenset(WRITES)
     dtypes = ("float64", "float32")
     dialect = DIALECT
 
@@ -63,6 +66,10 @@ class MyGrad(Adapter):
     def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
         """Returns the result of an op, in a tuple; no op has several."""
         return (self.templates.op(op, attrs, len(operands))(*operands),)
+
+    def write(self, op: str, target: mg.Tensor, operands: Sequence[mg.Tensor], attrs: Attrs) -> None:
+        """Runs an assignment, an augmented assignment, or a function with `out`."""
+        self.templates.write(op, attrs, 1 + len(operands))(target, *operands)
 
     def detach(self, value: mg.Tensor) -> mg.Tensor:
         """Returns a constant that shares the value's memory."""
@@ -111,7 +118,11 @@ class MyGrad(Adapter):
         return _address(array)
 
     def classify(self, error: BaseException) -> Kind:
-        """Returns the kind of an error by its type: MyGrad raises `InvalidBackprop` for a graph that was cleared."""
+        """Returns the kind of an error: MyGrad raises `InvalidBackprop` for a graph that was cleared, and NumPy refuses
+        a write to a broadcast view as read-only.
+        """
+        if isinstance(error, ValueError) and "is read-only" in str(error):
+            return Kind.OVERLAP
         return Kind.GRAPH_FREED if isinstance(error, mg.errors.InvalidBackprop) else Kind.UNKNOWN
 
 

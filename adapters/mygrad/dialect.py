@@ -121,6 +121,59 @@ OPS: dict[str, Template] = {
 some of its attributes: its convolutions have no groups, and its losses no reduction.
 """
 
+
+def _into(function: str, more: str = "") -> str:
+    """Makes the template of a function that writes its result into its first operand."""
+    return f"{function}({{0}}, {more}out={{0}})"
+
+
+WRITES: dict[str, Template] = {
+    # a function of NumPy's kind, with the argument `out`
+    **{
+        f"{name}_": _into(str(OPS[name]).partition("(")[0])
+        for name in (
+            "reciprocal", "square", "sqrt", "abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin",
+            "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+        )
+    },
+    "neg_": _into("mg.negative"),
+    "clamp_": _into("mg.clip", "{min}, {max}, "),
+    "atan2_": _into("mg.arctan2", "{1}, "),
+    "clamp_min_": _into("mg.maximum", "{1}, "),
+    "clamp_max_": _into("mg.minimum", "{1}, "),
+    # augmented assignments
+    "add_": "{0} += {1}",
+    "add_scalar_": "{0} += {scalar}",
+    "sub_": "{0} -= {1}",
+    "sub_scalar_": "{0} -= {scalar}",
+    "mul_": "{0} *= {1}",
+    "mul_scalar_": "{0} *= {scalar}",
+    "div_": "{0} /= {1}",
+    "div_scalar_": "{0} /= {scalar}",
+    "pow_": "{0} **= {1}",
+    "pow_scalar_": "{0} **= {exponent}",
+    "pow_integer_": "{0} **= {exponent}",
+    # assignments to elements
+    "copy_": "{0}[...] = {1}",
+    "fill_tensor_": "{0}[...] = {1}",
+    "fill_": "{0}[...] = {value}",
+    "zero_": "{0}[...] = 0",
+    "set_index_": "{0}[{index}] = {1}",
+    "set_index_fill_": "{0}[{index}] = {value}",
+    "set_slice_": "{0}[{start}:{stop}:{step}] = {1}",
+    "set_slice_fill_": "{0}[{start}:{stop}:{step}] = {value}",
+    "set_columns_": "{0}[..., {start}:{stop}] = {1}",
+    "set_steps_": "{0}[..., {start}:{stop}:{step}] = {1}",
+    "set_elements_": "{0}[np.array({mask})] = {1}",
+    "set_points_": "{0}[np.array({rows}), np.array({columns})] = {1}",
+    "set_mask_": "{0}[np.array({mask})] = {1}",
+    "set_mask_fill_": "{0}[np.array({mask})] = {value}",
+    "set_rows_": "{0}[np.array({index})] = {1}",
+    "add_index_": "{0}[{index}] += {1}",
+    "mul_index_": "{0}[{index}] *= {1}",
+}  # fmt: skip
+"""Template of the code for each in-place op that MyGrad has, by the suite's name of the op."""
+
 DIALECT = Dialect(
     prelude="import mygrad as mg\nimport numpy as np",
     tensor="mg.tensor({data}, dtype=np.{dtype}{flags})",
@@ -128,6 +181,7 @@ DIALECT = Dialect(
     differentiable="",
     constant=", constant=True",
     ops=OPS,
+    writes=WRITES,
     detach="mg.astensor({source}, constant=True)",
     backward="{root}.backward({arguments})",
     backward_many="",
@@ -135,6 +189,6 @@ DIALECT = Dialect(
     clear_to_none="{leaf}.null_grad()",
     clear_to_zeros="",
     gradient="{leaf}.grad",
-    memory="{value}.__array_interface__['data'][0]",
+    memory="id(x.base if (x := np.asarray({value})).base is not None else x)",
 )
 """Templates with which programs are printed as MyGrad code."""

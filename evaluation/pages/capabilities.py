@@ -54,6 +54,7 @@ GROUPS: dict[str, dict[C, str]] = {
         C.AUTOCAST: "There are blocks in which listed ops cast their operands, and inner blocks in which none does.",
         C.DEFAULT_DTYPE: "The default dtype of new tensors can be set.",
         C.DETACH: "A tensor can be detached from its history.",
+        C.DETACHES_IN_PLACE: "A tensor can be detached in place: the same object has no history any more.",
     },
     "Memory": {
         C.WRITES: "There are recorded operations that write into a tensor in place.",

@@ -266,7 +266,7 @@ def test_pytorch_claims_all_but_counting():
     ("claim", "method"),
     [
         (Capability.WRITES, "write"),
-        (Capability.DETACH, "detach_in_place"),
+        (Capability.DETACHES_IN_PLACE, "detach_in_place"),
         (Capability.HOOKS, "hook_result"),
         (Capability.MODES, "mode"),
         (Capability.AUTOCAST, "mode"),

@@ -409,7 +409,7 @@ class Adapter:
         """Run an in-place op."""
         raise NotImplementedError
 
-    @needed_for(Capability.WRITES, Capability.DETACH)
+    @needed_for(Capability.DETACHES_IN_PLACE)
     def detach_in_place(self, value: Value) -> None:
         """Detach the value from its history in place."""
         raise NotImplementedError

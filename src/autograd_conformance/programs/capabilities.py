@@ -76,6 +76,7 @@ class Capability(Enum):
     MEMORY = "tells whether tensors share memory"
     LAYOUT = "tells the strides of tensors"
     ADDS_IN_PLACE = "adds to the gradient object that a leaf holds"
+    DETACHES_IN_PLACE = "detaching in place"
     WRITE_CHECKS = "refuses writes that would break a graph"
     MODES = "grad modes"
     AUTOCAST = "blocks in which listed ops cast their operands"
@@ -177,7 +178,7 @@ def needs_of(step: Instruction, program: Program) -> set[Capability]:
         case InPlace():
             return {Capability.WRITES}
         case DetachInPlace():
-            return {Capability.WRITES, Capability.DETACH}
+            return {Capability.WRITES, Capability.DETACH, Capability.DETACHES_IN_PLACE}
         case SetRequiresGrad():
             return {Capability.SWITCHES}
         case Backward():

@@ -68,7 +68,7 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
     counts only once.
     """
     values = reference.values
-    if isinstance(step, Apply) and not observed.region:  # a module may have moved its operands
+    if not observed.region:  # a module may have moved its operands, and a write its target
         for ref, existing in observed.values.items():
             reference.storages.note_move(ref, existing.memory)
     if isinstance(step, Grad) and isinstance(observed.outcome, Returned):

@@ -278,8 +278,8 @@ _RULES = (
     _must(slugs.DETACH_VALUES, "A detached value MUST have the values of its source and MUST NOT require grad.", DETACH, SECOND_TIME, needs=(Capability.DETACH, Capability.REQUIRES_GRAD)),
     _must(slugs.DETACH_ROOT_RAISES, "A backward call on a detached value MUST raise, because the value has no history.", DETACH, GRUS, SECOND_TIME, needs=(Capability.DETACH, Capability.NO_GRAD_CHECK)),
     _must(slugs.DETACH_KEEPS_SOURCE, "Detaching a value MUST leave the graph of its source walkable.", DETACH, needs=(Capability.DETACH,)),
-    _must(slugs.DETACH_IN_PLACE, "A value that is detached in place MUST keep its value and MUST NOT require grad any more.", DETACH_IN_PLACE, needs=(Capability.DETACH, Capability.WRITES)),
-    _must(slugs.DETACH_VIEW_RAISES, "Detaching a view in place MUST raise.", DETACH_IN_PLACE, needs=(Capability.DETACH, Capability.WRITES, Capability.VIEWS), of=(VIEWING,)),
+    _must(slugs.DETACH_IN_PLACE, "A value that is detached in place MUST keep its value and MUST NOT require grad any more.", DETACH_IN_PLACE, needs=(Capability.DETACHES_IN_PLACE,)),
+    _must(slugs.DETACH_VIEW_RAISES, "Detaching a view in place MUST raise.", DETACH_IN_PLACE, needs=(Capability.DETACHES_IN_PLACE, Capability.VIEWS), of=(VIEWING,)),
     # errors: calls that are refused, and their effects
     _must(slugs.ERRORS_NO_GRAD_ROOT, "A backward call on a root that does not require grad MUST raise.", BACKWARD, needs=(Capability.NO_GRAD_CHECK,)),
     _must(slugs.ERRORS_NON_SCALAR_ROOT, "A backward call without cotangent on a root that does not have exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Capability.NON_SCALAR_CHECK,), of=(SEVERAL_ELEMENTS,)),

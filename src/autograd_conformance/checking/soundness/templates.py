@@ -26,6 +26,7 @@ NEEDED: Mapping[C, tuple[str, ...]] = {
     C.GROUPS: ("group",),
     C.CLIPS: ("clips",),
     C.WRITES: ("writes",),
+    C.DETACHES_IN_PLACE: ("detach_in_place",),
     C.MODES: ("modes",),
     C.AUTOCAST: ("modes",),
     C.SWITCHES: ("requires_grad",),
@@ -117,8 +118,6 @@ def empty(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, s
         yield "backward_many", C.MULTIPLE_ROOTS.name
     if C.FUNCTIONAL in capabilities and not dialect.vjp:
         yield from _of_grad(dialect, capabilities)
-    if {C.WRITES, C.DETACH} <= capabilities and not dialect.detach_in_place:
-        yield "detach_in_place", f"{C.WRITES.name} and {C.DETACH.name}"
 
 
 def _of_grad(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
 
 CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
     Capability.FUNCTIONAL: (Capability.UNUSED, Capability.MATERIALIZES),
+    Capability.DETACHES_IN_PLACE: (Capability.DETACH,),
     Capability.CREATE_GRAPH: (Capability.CREATES_IN_LEAVES, Capability.FUNCTIONAL),
 }
 """Capabilities that need at least one of several others: a functional call needs a rule for unused inputs, and

@@ -193,6 +193,7 @@ SMALLEST: Mapping[Capability, Smallest] = {
     ),
     C.LAYOUT: Smallest("a = leaf [[1, 2], [3, 4]]", _strides, lacks="the strides of a 2 by 2 matrix are not (2, 1)"),
     C.ADDS_IN_PLACE: Smallest(TWICE, _same_grad_object, lacks="a second call leaves another gradient object"),
+    C.DETACHES_IN_PLACE: Smallest("a = leaf [1, 2]; b = multiply a a; detach_ b"),
     C.WRITE_CHECKS: Smallest("a = leaf [1, 2]; b = multiply a a; write b mul_scalar_ scalar=2"),
     C.MODES: Smallest("a = leaf [1, 2]; no_grad: b = multiply a a; no_grad: enable_grad: c = multiply a a"),
     C.AUTOCAST: Smallest(
@@ -223,7 +224,7 @@ SMALLEST: Mapping[Capability, Smallest] = {
 """The smallest program of each capability. `MODULES`, `RANDOM` and the two that adapters declare are not in it."""
 
 NEEDS: Mapping[Capability, Capability] = {
-    C.VIEWS: C.WRITES, C.WRITE_CHECKS: C.WRITES, C.ACCUMULATES: C.IMPERATIVE, C.RETAIN: C.IMPERATIVE,
+    C.VIEWS: C.WRITES, C.WRITE_CHECKS: C.WRITES, C.DETACHES_IN_PLACE: C.DETACH, C.ACCUMULATES: C.IMPERATIVE, C.RETAIN: C.IMPERATIVE,
     C.COTANGENT_CHECK: C.COTANGENTS, C.FREES: C.IMPERATIVE, C.UNUSED: C.FUNCTIONAL,
     C.MATERIALIZES: C.FUNCTIONAL, C.ANY_INPUTS: C.FUNCTIONAL,
     C.MAKES_OPTIMIZERS: C.OPTIMIZERS, C.GROUPS: C.OPTIMIZERS, C.FOREACH: C.OPTIMIZERS, C.FUSED: C.OPTIMIZERS,

@@ -1,4 +1,4 @@
-"""Makes a framework's ops from the templates of its dialect, so that printed failures contain the code that ran."""
+"""Makes a framework's ops and in-place ops from the templates of its dialect, so that printed failures contain the code that ran."""
 
 from __future__ import annotations
 
@@ -57,6 +57,16 @@ class Templates:
             self.made[key] = eval(
                 f"lambda {', '.join(given)}: {fill(self.dialect.ops[name], given, attrs)}", self.scope
             )
+        return self.made[key]
+
+    def write(self, name: str, attrs: Attrs, operands: int) -> Callable[..., None]:
+        """Returns an in-place op with some attributes as a function of its target and its other operands."""
+        key = (name, attrs, operands)
+        if key not in self.made:
+            given = [f"x{k}" for k in range(operands)]
+            made: dict[str, Callable[..., None]] = {}
+            exec(f"def write({', '.join(given)}): {fill(self.dialect.writes[name], given, attrs)}", self.scope, made)
+            self.made[key] = made["write"]
         return self.made[key]
 
 

@@ -39,6 +39,18 @@ class WritesNonLeaf(ProgramFlag):
         return any(isinstance(program[owner(program, target)], Apply) for target in targets)
 
 
+class WritesConstant(ProgramFlag):
+    """The failing instruction writes into a value that requires no grad."""
+
+    key = "writes_constant"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        failing = program[violation.at]
+        if not isinstance(failing, InPlace):
+            return False
+        return not Reference(program.upto(violation.at)).requires_grad[failing.target]
+
+
 class WritesSharedMemory(ProgramFlag):
     """A region (instructions that run as one compiled or checkpointed function) that begins at or before the failing
     instruction writes into memory that the region did not allocate and that several values share. A write outside all
@@ -55,6 +67,23 @@ class WritesSharedMemory(ProgramFlag):
             owners = Counter(owner(program, Ref(k)) for k in outside if k not in region.steps)
             written = (step.target for k in region.steps if isinstance(step := program[k], InPlace))
             if any(owners[owner(program, target)] > 1 for target in written):
+                return True
+        return False
+
+
+class WritesDetachedMemory(ProgramFlag):
+    """Up to and including the failing instruction, a write or an optimizer step changes memory that a value shares with
+    a detached one.
+    """
+
+    key = "writes_detached_memory"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        shared: set[int] = set()
+        for at, step in enumerate(program.instructions[: violation.at + 1]):
+            if isinstance(step, Detach):
+                shared.add(owner(program, Ref(at)))
+            if not shared.isdisjoint(_written(program, step)):
                 return True
         return False
 
