@@ -11,6 +11,7 @@ import numpy as np
 from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS, WRITES
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
+from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
@@ -48,6 +49,7 @@ class MyGrad(Adapter):
     }
     ops = frozenset(OPS)
     writes = frozenset(WRITES)
+    limits: ClassVar[Limits] = {"unstack": Limit({"dim": (0,)}, dimensions=(2, 3, 4))}
     dtypes = ("float64", "float32")
     dialect = DIALECT
 
@@ -64,8 +66,9 @@ class MyGrad(Adapter):
         return mg.tensor(data, constant=not requires_grad)
 
     def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
-        """Returns the result of an op, in a tuple; no op has several."""
-        return (self.templates.op(op, attrs, len(operands))(*operands),)
+        """Returns the results of an op; only an iteration has several."""
+        made = self.templates.op(op, attrs, len(operands))(*operands)
+        return made if op in DIALECT.sequences else (made,)
 
     def write(self, op: str, target: mg.Tensor, operands: Sequence[mg.Tensor], attrs: Attrs) -> None:
         """Runs an assignment, an augmented assignment, or a function with `out`."""

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +23,7 @@ from typing import Any
 from evaluation.engines.engine import ENGINES, Engine
 from evaluation.engines.hunt import hunt
 from evaluation.engines.mutant import copy
-from evaluation.engines.mutation import Mutation, sample
+from evaluation.engines.mutation import Mutation, places, sample
 from evaluation.engines.own_tests import run
 from evaluation.engines.programs import Programs
 from evaluation.mutants.probes import QUICK
@@ -47,8 +47,7 @@ def main() -> int:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     engine = ENGINES[options.engine]
-    texts = {file: (engine.folder / file).read_text(encoding="utf-8") for file in engine.mutated_files()}
-    chosen = list(sample(texts, options.sample, options.seed))
+    chosen = list(chosen_of(engine, options.sample, options.seed))
     done = {_key(line) for line in _lines(options.out)}
     left = [mutation for mutation in chosen if _key(asdict(mutation)) not in done]
     print(f"{len(chosen)} mutants, {len(left)} to judge", flush=True)
@@ -64,6 +63,19 @@ def main() -> int:
     outcomes = [line["outcome"] for line in _lines(options.out)]
     print(f"{sum(outcome != 'survived' for outcome in outcomes)} of {len(outcomes)} killed")
     return 0
+
+
+def chosen_of(engine: Engine, size: int, seed: int) -> Iterator[Mutation]:
+    """Yields a sample of mutations of the engine's files, and of each file that was added later its share."""
+    texts = _texts(engine, engine.mutated_files())
+    yield from sample(texts, size, seed)
+    count = sum(places(file, text) for file, text in texts.items())
+    for file, text in _texts(engine, engine.added).items():
+        yield from sample({file: text}, round(size * places(file, text) / count), seed)
+
+
+def _texts(engine: Engine, files: Iterable[str]) -> dict[str, str]:
+    return {file: (engine.folder / file).read_text(encoding="utf-8") for file in files}
 
 
 def _by_programs(engine: Engine, examples: int, seed: int, limit: int) -> Judge:

@@ -54,20 +54,25 @@ def mutations(file: str, text: str) -> list[Mutation]:
     return found
 
 
+def places(file: str, text: str) -> int:
+    """Returns at how many places a file with this text can be changed."""
+    return len({mutation.place for mutation in mutations(file, text)})
+
+
 def sample(texts: Mapping[str, str], size: int, seed: int) -> Iterator[Mutation]:
     """Yields mutations at random places in files, given by their texts: one for each place, so that an operator with
     many replacements counts once. A mutation that changes no running code is left out.
     """
-    places = defaultdict[tuple[str, int, int, str], list[Mutation]](list)
+    at = defaultdict[tuple[str, int, int, str], list[Mutation]](list)
     for file, text in texts.items():
         for mutation in mutations(file, text):
-            places[mutation.place].append(mutation)
+            at[mutation.place].append(mutation)
     chance = random.Random(seed)
-    order = sorted(places)
+    order = sorted(at)
     chance.shuffle(order)
     left = size
     for place in order:
-        mutation = chance.choice(places[place])
+        mutation = chance.choice(at[place])
         if left and changes_code(texts[mutation.file], mutation.applied(texts[mutation.file])):
             left -= 1
             yield mutation

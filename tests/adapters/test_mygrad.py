@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from autograd_conformance.adapters.mygrad.adapter import MyGrad
-from autograd_conformance.adapters.mygrad.dialect import OPS
+from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS, WRITES
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.known_differences.conditions.outcomes import UnexpectedDtype
-from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.catalogue import ROWS, VOCABULARY
+from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.row import arity, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS as TABLE
 from autograd_conformance.programs.formats.text import parse
@@ -98,5 +99,35 @@ def test_the_code_of_an_op_takes_every_attribute(op: str):
         for rest in rest_of(row, first):
             operands = [mg.tensor(np.full(shape, 0.5)) for shape in (first, *rest)]
             for attrs in choices_of(row, (first, *rest)):
-                (made,) = adapter.apply(op, operands, attrs)
-                assert isinstance(made, mg.Tensor)
+                if outside(adapter.limits, op, (first, *rest), attrs) is None:
+                    assert all(isinstance(made, mg.Tensor) for made in adapter.apply(op, operands, attrs))
+
+
+@pytest.mark.parametrize("op", WRITES)
+def test_the_code_of_an_in_place_op_takes_every_attribute(op: str):
+    adapter, row = MyGrad(), ROWS[op]
+    for first in filter(row.accepts, row.fresh):
+        for rest in rest_of(row, first):
+            others = [mg.tensor(np.full(shape, 0.5)) for shape in rest]
+            for attrs in choices_of(row, (first, *rest)):
+                target = +mg.tensor(np.full(first, 0.25))
+                adapter.write(op, target, others, attrs)
+                assert target.shape == first and not target.constant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [[1, 2], [3, 4]] const; b = leaf 5 const; write a copy_ b; c = select a dim=0 index=1; write c neg_",
+        "a = leaf [1, 2]; b = sin a; write b abs_; c = reshape b shape=(2,); write b neg_; backward c with [1, 2]",
+    ],
+)
+def test_a_write_may_move_its_target_and_all_views_of_it(text: str):
+    assert violation_of(parse(text, VOCABULARY), TARGET) is None
+
+
+def test_a_script_finds_out_what_shares_memory():
+    names = {"mg": mg, "np": np, "a": mg.tensor([1.0, 2.0])}
+    names |= {"b": names["a"][1:], "c": +names["a"], "d": names["a"].data[:1]}
+    memory = {name: eval(DIALECT.memory.format(value=name), dict(names)) for name in "abcd"}
+    assert memory["a"] == memory["b"] == memory["d"] != memory["c"]

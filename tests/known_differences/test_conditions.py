@@ -265,6 +265,22 @@ ROWS: dict[str, list[Row]] = {
         row(True, HELD.format("b = detach a"), True),
         row(True, HELD.format("b = leaf [1, 2] const"), False),
     ],
+    "writes_constant": [
+        row(True, "a = leaf [1, 2]; b = leaf [3, 4] const; write b copy_ a", True),
+        row(True, "a = leaf [1, 2] const; b = square a; write b abs_", True),
+        row(True, "a = leaf [1, 2]; b = square a; write b abs_", False),
+        row(
+            True, "a = leaf [1, 2]; b = leaf [3, 4] const; write b copy_ a; write b abs_", False
+        ),  # b requires grad by now
+        row(True, SINE, False),
+    ],
+    "writes_detached_memory": [
+        row(True, f"{DETACHED}; write c abs_", True),
+        row(True, f"{DETACHED}; d = expand_dims a dim=0; write d abs_; e = sin b", True),
+        row(True, f"{DETACHED}; step a sgd lr=0.5; e = sin b", True),
+        row(True, f"{DETACHED}; write b abs_", False),
+        row(True, "a = leaf [1, 2] const; write a abs_; c = detach a", False),
+    ],
     "operand_written": [
         row(True, f"{OPERANDS}; p = matmul a b; write a sin_; q = sum p; backward q", True, of="matmul"),
         row(True, f"{OPERANDS}; p = matmul a b; d = expand_dims a dim=0; write d sin_; q = sum p", True, of="matmul"),

@@ -1,4 +1,6 @@
-"""Makes a framework's ops and in-place ops from the templates of its dialect, so that printed failures contain the code that ran."""
+"""Makes a framework's ops and in-place ops from the templates of its dialect, so that printed failures contain the
+code that ran.
+"""
 
 from __future__ import annotations
 
