@@ -78,8 +78,8 @@ MYGRAD = Engine(
     },
     notes="Files are left out that serve no op of the adapter: losses, convolutions, pooling and recurrent layers. The "
     "file with the copies of the graph that writes in place make was added later, with two mutants, its share. "
-    "MyGrad's own tests are those of its repository in December 2025, with its Hypothesis profile `dev` (10 examples for each test, in place of 100) and a fixed seed; the tests "
-    "that ran are about the changed file.",
+    "MyGrad's own tests are those of its repository in December 2025, with its Hypothesis profile `dev` (10 examples "
+    "for each test, in place of 100) and a fixed seed; the tests that ran are about the changed file.",
 )  # fmt: skip
 """MyGrad."""
 
