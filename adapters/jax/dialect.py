@@ -52,6 +52,10 @@ def _signs(factor: str) -> str:
     return f"jnp.sign(jnp.diagonal({factor}, 0, -2, -1))"
 
 
+FIRST, SECOND = (f"jax.lax.complex({{{k}}}[..., 0], {{{k}}}[..., 1])" for k in range(2))
+"""The code of the complex numbers of an operand, which are pairs of real ones."""
+
+
 def _pairs(numbers: str) -> str:
     """The code of complex numbers as pairs of real ones."""
     return f"(lambda z: jnp.stack([z.real, z.imag], -1))({numbers})"
@@ -279,8 +283,33 @@ OPS: Mapping[str, Template] = {
     "lu_solve": "jsp.linalg.lu_solve(jsp.linalg.lu_factor({0}), {1})",
     "lstsq": "jnp.linalg.lstsq({0}, {1})[0]",
     "rfft": _pairs("jnp.fft.rfft({0})"),
-    "fft": _pairs("jnp.fft.fft(jax.lax.complex({0}[..., 0], {0}[..., 1]))"),
-    "irfft": "jnp.fft.irfft(jax.lax.complex({0}[..., 0], {0}[..., 1]), n={n})",
+    "fft": _pairs(f"jnp.fft.fft({FIRST})"),
+    "irfft": f"jnp.fft.irfft({FIRST}, n={{n}})",
+    "complex_multiply": _pairs(f"{FIRST} * {SECOND}"),
+    "complex_multiply_conj": _pairs(f"{FIRST} * jnp.conj({SECOND})"),
+    "complex_divide": _pairs(f"{FIRST} / {SECOND}"),
+    "complex_pow": _pairs(f"{FIRST} ** {SECOND}"),
+    "complex_pow_integer": _pairs(f"{FIRST} ** {{exponent}}"),
+    "complex_reciprocal": _pairs(f"jnp.reciprocal({FIRST})"),
+    "complex_exp": _pairs(f"jnp.exp({FIRST})"),
+    "complex_log": _pairs(f"jnp.log({FIRST})"),
+    "complex_sqrt": _pairs(f"jnp.sqrt({FIRST})"),
+    "complex_sin": _pairs(f"jnp.sin({FIRST})"),
+    "complex_cos": _pairs(f"jnp.cos({FIRST})"),
+    "complex_tanh": _pairs(f"jnp.tanh({FIRST})"),
+    "complex_abs": f"jnp.abs({FIRST})",
+    "complex_angle": f"jnp.angle({FIRST})",
+    "complex_sgn": _pairs(f"jnp.sign({FIRST})"),
+    "complex_matmul": _pairs(f"{FIRST} @ {SECOND}"),
+    "complex_matmul_adjoint": _pairs(f"{FIRST} @ jnp.conj({SECOND}).T"),
+    "complex_vdot": _pairs(f"jnp.vdot({FIRST}, {SECOND})"),
+    "complex_inv": _pairs(f"jnp.linalg.inv({FIRST})"),
+    "complex_det": _pairs(f"jnp.linalg.det({FIRST})"),
+    "complex_solve": _pairs(f"jnp.linalg.solve({FIRST}, {SECOND})"),
+    "complex_prod": _pairs(f"jnp.prod({FIRST})"),
+    "complex_cumprod": _pairs(f"jnp.cumprod({FIRST}, 0)"),
+    "complex_norm": f"jnp.linalg.norm(jnp.ravel({FIRST}))",
+    "ifft": _pairs(f"jnp.fft.ifft({FIRST})"),
 }
 """Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes but
 those of `LIMITS`.

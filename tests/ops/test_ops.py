@@ -261,6 +261,7 @@ FAMILY_NAMES = [
     "convolution",
     "pooling",
     "fourier",
+    "complex numbers",
     "linalg",
     "decompositions",
     "distances",

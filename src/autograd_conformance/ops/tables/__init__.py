@@ -9,6 +9,7 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.binary import BINARY
+from autograd_conformance.ops.tables.complex_numbers import COMPLEX_NUMBERS
 from autograd_conformance.ops.tables.convolution import CONVOLUTION
 from autograd_conformance.ops.tables.cumulative import CUMULATIVE
 from autograd_conformance.ops.tables.decompositions import DECOMPOSITIONS
@@ -51,6 +52,7 @@ FAMILIES: tuple[dict[str, Op], ...] = (
     LINALG,
     DECOMPOSITIONS,
     FOURIER,
+    COMPLEX_NUMBERS,
     RECURRENT,
 )
 
