@@ -35,7 +35,7 @@ TRIES = range(1000, 1120)
 AGAIN = range(1000, 1006)
 """Seeds of the sample programs that differentiate twice, which take longer."""
 
-APART = {"float64": 1e-8, "float32": 2e-5}
+APART = {"float64": 1e-8, "float32": 2e-5, "float16": 1e-2, "bfloat16": 1e-1}
 """Relative differences, by dtype, that exceed rounding."""
 
 HEAD = '''"""Generated mutants that are equivalent to PyTorch, written by `python -m evaluation.mutants.equivalence`."""

@@ -46,7 +46,8 @@ OPS_OF: dict[str, str] = {
         im2col grid_sample affine_grid concat concat_three stack stack_three block_diag index as_strided diagonal
         diag_embed trace outer tensordot kron nll_loss conv1d conv1d_bias conv2d conv2d_bias conv2d_uneven
         conv_transpose1d conv_transpose2d conv3d max_pool2d_uneven det slogdet logdet inv pinv cholesky_inverse solve
-        solve_triangular cholesky eigvalsh matrix_power svd eigh lu lu_solve gru gru_bidirectional
+        solve_triangular cholesky eigvalsh matrix_power svd eigh lu lu_solve complex_multiply_conj gru
+        gru_bidirectional
     """,
     "sign": """
         sign floor ceil trunc round

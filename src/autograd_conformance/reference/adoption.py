@@ -89,7 +89,9 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
     for ref, tensor in observed.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
-    reference.unobserved.difference_update(observed.values)
+    shown = reference.unobserved.intersection(observed.values)
+    reference.unobserved -= shown
+    reference.shown_late.update(dict.fromkeys(shown, at))
     adopt_grads(reference, at, step, observed)
 
 

@@ -85,6 +85,9 @@ class Reference:
         self.unobserved: set[Ref] = set()
         """Values that were not observed when they were made, such as those inside a region: instructions that run as
         one compiled or checkpointed function."""
+        self.shown_late: dict[Ref, int] = {}
+        """The instruction with which each of these values was observed. Ops up to there may have used it: they used the
+        framework's elements, and not those of the reference."""
         self.unspecified = False
         """Whether an instruction used something that the rules leave unspecified: from then on, nothing is judged."""
         self.optimizers: dict[tuple[Step, Ref], LeafState] = {}

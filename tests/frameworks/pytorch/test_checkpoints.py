@@ -39,6 +39,8 @@ RIGHT = [
     f"{A}; b = square a; write b exp_; c = sin b; backward c with [1, 2]",
     f"{A}; b = sin a; c = detach b; d = multiply b c; backward d with [1, 2]",
     f"{A}; no_grad: b = sin a; c = multiply a b; backward c with [1, 2]",
+    "a = leaf f32 [1.5, 2]; c = leaf [3, 4]; b = sin a; d = multiply b c; backward d with [5, 6]",  # b is shown late
+    "a = leaf f32 [1, 2]; b = sin a; c = clone b; d = sin a; e = leaf [3, 4]; f = multiply d e; backward f with [1, 2]",
     f"{A}; b = leaf [3, 4] const; c = square b; d = multiply a c; e = sin c; backward d with [1, 2]",
     f"{A}; b = reshape a shape=(2,1); c = square b; write c exp_; backward c with [[1], [2]]",
     f"{A}; b = square a; c = narrow b dim=0 start=0 length=1; write c exp_; d = detach b; backward b with [1, 2]",

@@ -227,22 +227,25 @@ def _two_more(first: Shape) -> list[tuple[Shape, ...]]:
     return [(first, first)]
 
 
+# PyTorch saves the operands of torch.complex for their shapes: hence `also_saves`, where no derivative needs them.
+
+
 def _op(name: str, torch: str, reference, accepts=lambda shape: True, *, domains=(SMALL,), **more) -> Op:
     shapes = shaped(every(nonempty, _complex, accepts), (3, 2), (2,), (1, 2), (2, 2, 2), (1, 1, 2))
-    saved = tuple(k for k, code in enumerate((FIRST, SECOND, THIRD)) if code in torch)  # by torch.complex
-    return Op(name, torch, reference, Certainty.MAYBE, domains=domains, also_saves=saved, **more, **shapes)
+    return Op(name, torch, reference, Certainty.MAYBE, domains=domains, **more, **shapes)
 
 
 VECTOR, MATRIX = ranked(2, 2), ranked(3, 3)
 
 COMPLEX_NUMBERS = table(
     "complex numbers",
-    _op("complex_multiply", pairs(f"{FIRST} * {SECOND}"), _binary(_times), rest=_partners),
+    _op("complex_multiply", pairs(f"{FIRST} * {SECOND}"), _binary(_times), rest=_partners, also_saves=(0, 1)),
     _op(
         "complex_multiply_conj",
         pairs(f"{FIRST} * {SECOND}.conj()"),
         _binary(lambda z, w: _times(z, _conjugate(w))),
         rest=_partners,
+        also_saves=(0, 1),
     ),
     _op(
         "complex_divide",
@@ -250,6 +253,7 @@ COMPLEX_NUMBERS = table(
         _binary(_over),
         rest=_partners,
         domains=(SMALL, COMPLEX_NONZERO),
+        also_saves=(0,),
     ),
     _op(
         "complex_pow",
@@ -299,14 +303,24 @@ COMPLEX_NUMBERS = table(
         pairs(f"torch.addcmul({FIRST}, {SECOND}, {THIRD}, value=0.5)"),
         lambda j, x, y, z: x + 0.5 * _pair(j, _times(_parts(y), _parts(z))),
         rest=_two_more,
+        also_saves=(0, 1, 2),
     ),
     _op(
         "complex_lerp",
         pairs(f"torch.lerp({FIRST}, {SECOND}, {THIRD})"),
         lambda j, x, y, z: x + _pair(j, _times(_parts(z), _minus(_parts(y), _parts(x)))),
         rest=_two_more,
+        also_saves=(0, 1, 2),
     ),
-    _op("complex_matmul", pairs(f"{FIRST} @ {SECOND}"), _matmul, MATRIX, rest=_factors, domains=(SQUARABLE,)),
+    _op(
+        "complex_matmul",
+        pairs(f"{FIRST} @ {SECOND}"),
+        _matmul,
+        MATRIX,
+        rest=_factors,
+        domains=(SQUARABLE,),
+        also_saves=(0, 1),
+    ),
     _op(
         "complex_matmul_adjoint",
         pairs(f"{FIRST} @ {SECOND}.mH"),
@@ -314,6 +328,7 @@ COMPLEX_NUMBERS = table(
         MATRIX,
         rest=_adjoint_factors,
         domains=(SQUARABLE,),
+        also_saves=(0, 1),
     ),
     _op(
         "complex_vdot",
@@ -322,6 +337,7 @@ COMPLEX_NUMBERS = table(
         VECTOR,
         rest=same,
         domains=(SQUARABLE,),
+        also_saves=(0, 1),
     ),
     _op("complex_inv", pairs(f"torch.linalg.inv({FIRST})"), _inverse, _squares, domains=(COMPLEX_INVERTIBLE,)),
     _op(
@@ -330,6 +346,7 @@ COMPLEX_NUMBERS = table(
         lambda j, x: _pair(j, _det(_entries(x))),
         _squares,
         domains=(COMPLEX_INVERTIBLE,),
+        also_saves=(0,),
     ),
     _op(
         "complex_solve",
@@ -338,6 +355,7 @@ COMPLEX_NUMBERS = table(
         _squares,
         rest=_right_sides,
         domains=(COMPLEX_INVERTIBLE, SMALL),
+        also_saves=(1,),
     ),
     _op(
         "complex_prod",
@@ -345,6 +363,7 @@ COMPLEX_NUMBERS = table(
         lambda j, x: _pair(j, _product(j, x)[-1]),
         VECTOR,
         domains=(COMPLEX_NONZERO,),
+        also_saves=(0,),
     ),
     _op(
         "complex_cumprod",
@@ -352,6 +371,7 @@ COMPLEX_NUMBERS = table(
         lambda j, x: j.np.stack([_pair(j, each) for each in _product(j, x)], axis=0),
         VECTOR,
         domains=(COMPLEX_NONZERO,),
+        also_saves=(0,),
     ),
     _op(
         "complex_norm",
@@ -359,5 +379,5 @@ COMPLEX_NUMBERS = table(
         lambda j, x: j.np.sqrt(j.np.sum(x * x)),
         domains=(COMPLEX_NONZERO,),
     ),
-    _op("ifft", pairs(f"torch.fft.ifft({FIRST})"), _ifft, ranked(2), domains=(SQUARABLE,)),
+    _op("ifft", pairs(f"torch.fft.ifft({FIRST})"), _ifft, ranked(2), domains=(SQUARABLE,), also_saves=(0,)),
 )

@@ -190,8 +190,9 @@ def _roundings_of(reference: Reference, ref: Ref) -> int | None:
     """Returns the number of roundings of the op that made a value: of its operands and results, each counted twice as
     in a whole run. None if no op made the value, or from operands that were not observed.
     """
+    late = reference.shown_late
     entry = next((each for each in reversed(reference.tape.entries) if ref in each.outs), None)
-    if entry is None or not reference.unobserved.isdisjoint(entry.args):
+    if entry is None or not reference.unobserved.isdisjoint(entry.args) or not late.keys().isdisjoint(entry.args):
         return None
     return 2 * sum(np.size(x) for x in (*entry.operands, *(reference.values[out] for out in entry.outs))) or None
 

@@ -75,6 +75,7 @@ class PerturbedRun:
         self.entries: list[TapeEntry] = []
         """The tape entries, with the operands of this run."""
         self._moved: dict[GradientEdge, Array] = {}  # the errors of values from which others are computed
+        self._shown_late: dict[GradientEdge, Array] = {}  # the errors that values had until they were observed
         self._detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
         for entry in reference.tape.entries:
             self._compute(entry)
@@ -97,8 +98,9 @@ class PerturbedRun:
     def _compute(self, entry: TapeEntry) -> None:
         """Computes the op of one tape entry with perturbed operands and results, and stores its results."""
         reference = self.reference
-        hidden = bool(reference.unobserved)  # a value's elements may be a later write's, not its op's
-        exact = [(x, self._moved.get(self._origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
+        late = reference.shown_late
+        hidden = bool(reference.unobserved or late)  # a value's elements may be a later write's, not its op's
+        exact = [(x, self._error(entry, edge)) for edge, x in zip(entry.args, entry.operands, strict=True)]
         step = self._rounding(entry)
         operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
         made = evaluate(entry.op, entry.attrs, operands)
@@ -114,9 +116,17 @@ class PerturbedRun:
                 self.values[edge] = reference.values[edge] + off
                 if edge in reference.unobserved:  # observed values carry no error further
                     self._moved[edge] = off
+                elif edge in late:
+                    self._shown_late[edge] = off
         if entry.op in WRITES and entry.args[0] in reference.unobserved:
             self._overwrite(entry.args[0], self._moved[entry.outs[0]])
         self.entries.append(replace(entry, operands=operands))
+
+    def _error(self, entry: TapeEntry, edge: GradientEdge) -> Array | None:
+        """Returns the error of a value with which an op used it; None if it was observed before."""
+        found = self._moved.get(self._origin(edge))
+        until = self.reference.shown_late.get(edge, -1) if isinstance(edge, Ref) else -1
+        return self._shown_late.get(edge) if found is None and entry.at <= until else found
 
     def _overwrite(self, target: GradientEdge, off: Array) -> None:
         """Adds the error of an in-place write to its target, and to all unobserved values that share its memory."""
