@@ -188,7 +188,7 @@ def detach_in_place(s: Sequence) -> None:
         for r in b.script.op_results()
         if r not in b.reference.calls.retained and r not in b.reference.storages.views_of
     ]
-    if made and b.can(Capability.DETACHES_IN_PLACE):
+    if made and b.can(Capability.DETACH, Capability.WRITES, Capability.DETACHES_IN_PLACE):
         b.actions.detach_in_place(s.one_of(made))
 
 

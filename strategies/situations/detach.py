@@ -78,7 +78,7 @@ def values_detached_in_place(b: Draft) -> None:
     """Draws a result or a leaf that is detached in place and used. Values computed from it earlier keep their history;
     values computed from it later have none, unless it is switched to require grad, which makes it a leaf.
     """
-    b.require(Capability.DETACHES_IN_PLACE)
+    b.require(Capability.DETACH, Capability.WRITES, Capability.DETACHES_IN_PLACE)
     value = computed(b, (3,), (2, 3), ())
     target = b.vector() if b.below(4) == 3 else value
     before = b.ops.nonlinear(target) if b.below(2) else None
@@ -97,7 +97,7 @@ def values_detached_in_place(b: Draft) -> None:
 @action_situation
 def views_detached_in_place(b: Draft) -> None:
     """Draws `detach_` on a view, which is rejected, and a backward call on the view's graph, which stays legal."""
-    b.require(Capability.DETACHES_IN_PLACE, Capability.VIEWS)
+    b.require(Capability.DETACH, Capability.WRITES, Capability.DETACHES_IN_PLACE, Capability.VIEWS)
     source = b.leaf_of(((3,), (2, 3), (2, 2))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)
     b.actions.detach_in_place(target)

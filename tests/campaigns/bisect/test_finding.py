@@ -43,7 +43,7 @@ def test_a_file_of_the_corpus_and_one_of_known_differences_hold_findings() -> No
     assert (found.rule, found.entry) == ("gradients/op", None)
     found = finding(shipped("autograd"), "higher/op")
     assert (found.title, found.entry and found.entry.op) == ("higher/op, op pow", "pow")
-    with pytest.raises(UnusableFinding, match="it holds 4 findings; choose one with --number"):
+    with pytest.raises(UnusableFinding, match="it holds 6 findings; choose one with --number"):
         finding(shipped("mygrad"), "errors/legal-returns")
     assert finding(shipped("mygrad"), number=4).op is None
 
