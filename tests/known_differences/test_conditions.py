@@ -21,7 +21,14 @@ from autograd_conformance.rules.violations.observed import (
     RaisedError,
     ReturnedUnexpectedly,
 )
-from autograd_conformance.rules.violations.shared import GradientForm, NoGradient, Place, ResultDtype, ResultShape
+from autograd_conformance.rules.violations.shared import (
+    GradientForm,
+    NoGradient,
+    OwnMemory,
+    Place,
+    ResultDtype,
+    ResultShape,
+)
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 
 RULE = "accumulation/adds"
@@ -119,6 +126,8 @@ ROWS: dict[str, list[Row]] = {
     "dimensions": [
         row(0, "a = leaf 2; write a zero_", True),
         row(0, "a = leaf [2]; write a zero_", False),
+        row(0, "a = leaf [1, 2]; b, c = unstack a dim=0", True, subject=Ref(1), observed=OwnMemory()),
+        row(0, "a = leaf [[1, 2]]; b = unstack a dim=0", False, subject=Ref(1), observed=OwnMemory()),
         row(0, "a = leaf 2; b = leaf 1 const; write b add_ a; backward b", True, observed=NO),
         row(0, "a = leaf 2; b = grad a wrt a with 1; write b add_ a; backward b", True, observed=NO),
         row(0, "a = leaf 2; b = leaf [1] const; write b add_ a; backward b", False, observed=NO),
