@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from autograd_conformance.adapters.jax import windows
 from autograd_conformance.adapters.jax.windows import Attributes, Names
-from autograd_conformance.frameworks.running.templates import OPERATORS, indices, over, select, split
+from autograd_conformance.frameworks.running.templates import OPERATORS, complex_functions, indices, over, select, split
 from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.printing.dialect import Dialect, Template
 from autograd_conformance.printing.functional import functional
@@ -52,8 +52,9 @@ def _signs(factor: str) -> str:
     return f"jnp.sign(jnp.diagonal({factor}, 0, -2, -1))"
 
 
-FIRST, SECOND = (f"jax.lax.complex({{{k}}}[..., 0], {{{k}}}[..., 1])" for k in range(2))
-"""The code of the complex numbers of an operand, which are pairs of real ones."""
+COMPLEX = "jax.lax.complex({x}[..., 0], {x}[..., 1])"
+"""The code of the complex numbers of an operand {x}, which are pairs of real ones."""
+FIRST, SECOND = (COMPLEX.replace("{x}", f"{{{k}}}") for k in range(2))
 
 
 def _pairs(numbers: str) -> str:
@@ -285,31 +286,9 @@ OPS: Mapping[str, Template] = {
     "rfft": _pairs("jnp.fft.rfft({0})"),
     "fft": _pairs(f"jnp.fft.fft({FIRST})"),
     "irfft": f"jnp.fft.irfft({FIRST}, n={{n}})",
-    "complex_multiply": _pairs(f"{FIRST} * {SECOND}"),
-    "complex_multiply_conj": _pairs(f"{FIRST} * jnp.conj({SECOND})"),
-    "complex_divide": _pairs(f"{FIRST} / {SECOND}"),
-    "complex_pow": _pairs(f"{FIRST} ** {SECOND}"),
-    "complex_pow_integer": _pairs(f"{FIRST} ** {{exponent}}"),
-    "complex_reciprocal": _pairs(f"jnp.reciprocal({FIRST})"),
-    "complex_exp": _pairs(f"jnp.exp({FIRST})"),
-    "complex_log": _pairs(f"jnp.log({FIRST})"),
-    "complex_sqrt": _pairs(f"jnp.sqrt({FIRST})"),
-    "complex_sin": _pairs(f"jnp.sin({FIRST})"),
-    "complex_cos": _pairs(f"jnp.cos({FIRST})"),
-    "complex_tanh": _pairs(f"jnp.tanh({FIRST})"),
-    "complex_abs": f"jnp.abs({FIRST})",
-    "complex_angle": f"jnp.angle({FIRST})",
-    "complex_sgn": _pairs(f"jnp.sign({FIRST})"),
-    "complex_matmul": _pairs(f"{FIRST} @ {SECOND}"),
-    "complex_matmul_adjoint": _pairs(f"{FIRST} @ jnp.conj({SECOND}).T"),
+    **complex_functions("jnp", COMPLEX, _pairs),
     "complex_vdot": _pairs(f"jnp.vdot({FIRST}, {SECOND})"),
-    "complex_inv": _pairs(f"jnp.linalg.inv({FIRST})"),
-    "complex_det": _pairs(f"jnp.linalg.det({FIRST})"),
-    "complex_solve": _pairs(f"jnp.linalg.solve({FIRST}, {SECOND})"),
-    "complex_prod": _pairs(f"jnp.prod({FIRST})"),
     "complex_cumprod": _pairs(f"jnp.cumprod({FIRST}, 0)"),
-    "complex_norm": f"jnp.linalg.norm(jnp.ravel({FIRST}))",
-    "ifft": _pairs(f"jnp.fft.ifft({FIRST})"),
 }
 """Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes but
 those of `LIMITS`.

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autograd_conformance.frameworks.running.templates import OPERATORS, indices, narrow, over, select, split
+from autograd_conformance.frameworks.running.templates import (
+    OPERATORS,
+    complex_functions,
+    indices,
+    narrow,
+    over,
+    select,
+    split,
+)
 from autograd_conformance.printing.dialect import Template
 
 
@@ -16,10 +24,6 @@ def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
 def _sort(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
     rising = f"np.sort({x[0]}, axis={attrs['dim']})"
     return f"{rising}[{indices(attrs['dim'], '::-1')}]" if attrs["descending"] else rising
-
-
-FIRST, SECOND = (f"({{{k}}}[..., 0] + 1j * {{{k}}}[..., 1])" for k in range(2))
-"""The code of the complex numbers of an operand, which are pairs of real ones."""
 
 
 def _pairs(numbers: str) -> str:
@@ -132,29 +136,7 @@ TABLE: Mapping[str, Template] = {
     "cross": "np.cross({0}, {1}, axis={dim})",
     "det": "np.linalg.det({0})",
     "slogdet": "np.linalg.slogdet({0})",
-    "complex_multiply": _pairs(f"{FIRST} * {SECOND}"),
-    "complex_multiply_conj": _pairs(f"{FIRST} * np.conj({SECOND})"),
-    "complex_divide": _pairs(f"{FIRST} / {SECOND}"),
-    "complex_pow": _pairs(f"{FIRST} ** {SECOND}"),
-    "complex_pow_integer": _pairs(f"{FIRST} ** {{exponent}}"),
-    "complex_reciprocal": _pairs(f"np.reciprocal({FIRST})"),
-    "complex_exp": _pairs(f"np.exp({FIRST})"),
-    "complex_log": _pairs(f"np.log({FIRST})"),
-    "complex_sqrt": _pairs(f"np.sqrt({FIRST})"),
-    "complex_sin": _pairs(f"np.sin({FIRST})"),
-    "complex_cos": _pairs(f"np.cos({FIRST})"),
-    "complex_tanh": _pairs(f"np.tanh({FIRST})"),
-    "complex_abs": f"np.abs({FIRST})",
-    "complex_angle": f"np.angle({FIRST})",
-    "complex_sgn": _pairs(f"np.sign({FIRST})"),
-    "complex_matmul": _pairs(f"{FIRST} @ {SECOND}"),
-    "complex_matmul_adjoint": _pairs(f"{FIRST} @ np.conj({SECOND}).T"),
-    "complex_inv": _pairs(f"np.linalg.inv({FIRST})"),
-    "complex_det": _pairs(f"np.linalg.det({FIRST})"),
-    "complex_solve": _pairs(f"np.linalg.solve({FIRST}, {SECOND})"),
-    "complex_prod": _pairs(f"np.prod({FIRST})"),
-    "complex_norm": f"np.linalg.norm(np.ravel({FIRST}))",
-    "ifft": _pairs(f"np.fft.ifft({FIRST})"),
+    **complex_functions("np", "({x}[..., 0] + 1j * {x}[..., 1])", _pairs),
     "inv": "np.linalg.inv({0})",
     "solve": "np.linalg.solve({0}, {1})",
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",

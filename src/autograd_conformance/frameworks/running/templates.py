@@ -118,3 +118,33 @@ def split(function: str) -> Template:
         return f"{function}({operands[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"
 
     return code
+
+
+def complex_functions(module: str, number: str, pairs: Callable[[str], str]) -> dict[str, Template]:
+    """Returns the templates of functions of complex numbers, which are pairs of real ones, for a module with NumPy's
+    names. `number` is the code of an operand's complex numbers, with {x} for the operand, and `pairs` writes the code
+    that makes pairs of them.
+    """
+    first, second = (number.replace("{x}", f"{{{k}}}") for k in range(2))
+    return {
+        "complex_multiply": pairs(f"{first} * {second}"),
+        "complex_multiply_conj": pairs(f"{first} * {module}.conj({second})"),
+        "complex_divide": pairs(f"{first} / {second}"),
+        "complex_pow": pairs(f"{first} ** {second}"),
+        "complex_pow_integer": pairs(f"{first} ** {{exponent}}"),
+        **{
+            f"complex_{name}": pairs(f"{module}.{name}({first})")
+            for name in ("reciprocal", "exp", "log", "sqrt", "sin", "cos", "tanh")
+        },
+        "complex_abs": f"{module}.abs({first})",
+        "complex_angle": f"{module}.angle({first})",
+        "complex_sgn": pairs(f"{module}.sign({first})"),
+        "complex_matmul": pairs(f"{first} @ {second}"),
+        "complex_matmul_adjoint": pairs(f"{first} @ {module}.conj({second}).T"),
+        "complex_inv": pairs(f"{module}.linalg.inv({first})"),
+        "complex_det": pairs(f"{module}.linalg.det({first})"),
+        "complex_solve": pairs(f"{module}.linalg.solve({first}, {second})"),
+        "complex_prod": pairs(f"{module}.prod({first})"),
+        "complex_norm": f"{module}.linalg.norm({module}.ravel({first}))",
+        "ifft": pairs(f"{module}.fft.ifft({first})"),
+    }
