@@ -97,7 +97,7 @@ def _over(z, w):
     return real / _squared(w), imaginary / _squared(w)
 
 
-def _reciprocal(j, z):
+def _reciprocal(z):
     return z[0] / _squared(z), -z[1] / _squared(z)
 
 
@@ -137,10 +137,11 @@ def _power(z, exponent):
     made = z
     for _ in range(abs(exponent) - 1):
         made = _times(made, z)
-    return made if exponent > 0 else (made[0] / _squared(made), -made[1] / _squared(made))
+    return made if exponent > 0 else _reciprocal(made)
 
 
-def _product(j, x):
+def _products(x):
+    """Returns the products of the first number, the first two, and so on."""
     numbers = [(x[k, 0], x[k, 1]) for k in range(x.shape[0])]
     made = [numbers[0]]
     for number in numbers[1:]:
@@ -172,7 +173,7 @@ def _inverse(j, x):
     rows = _entries(x)
     det = _det(rows)
     if len(rows) == 1:
-        return _pair(j, _reciprocal(j, det))[..., None, None, :]
+        return _pair(j, _reciprocal(det))[..., None, None, :]
     (a, b), (c, d) = rows
     adjugate = [[d, (-b[0], -b[1])], [(-c[0], -c[1]), a]]
     return j.np.stack([j.np.stack([_pair(j, _over(e, det)) for e in row], axis=-2) for row in adjugate], axis=-3)
@@ -269,7 +270,12 @@ COMPLEX_NUMBERS = table(
         choices=offer(exponent=(2, 3, -1, -2)),
         domains=(COMPLEX_NONZERO,),
     ),
-    _op("complex_reciprocal", pairs(f"torch.reciprocal({FIRST})"), _unary(_reciprocal), domains=(COMPLEX_NONZERO,)),
+    _op(
+        "complex_reciprocal",
+        pairs(f"torch.reciprocal({FIRST})"),
+        _unary(lambda j, z: _reciprocal(z)),
+        domains=(COMPLEX_NONZERO,),
+    ),
     _op("complex_exp", pairs(f"torch.exp({FIRST})"), _unary(_exp), domains=(strictly(SMALL),)),
     _op("complex_log", pairs(f"torch.log({FIRST})"), _unary(_log), domains=(RIGHT_HALF_PLANE,)),
     _op("complex_sqrt", pairs(f"torch.sqrt({FIRST})"), _unary(_sqrt), domains=(RIGHT_HALF_PLANE,)),
@@ -360,7 +366,7 @@ COMPLEX_NUMBERS = table(
     _op(
         "complex_prod",
         pairs(f"torch.prod({FIRST})"),
-        lambda j, x: _pair(j, _product(j, x)[-1]),
+        lambda j, x: _pair(j, _products(x)[-1]),
         VECTOR,
         domains=(COMPLEX_NONZERO,),
         also_saves=(0,),
@@ -368,7 +374,7 @@ COMPLEX_NUMBERS = table(
     _op(
         "complex_cumprod",
         pairs(f"torch.cumprod({FIRST}, 0)"),
-        lambda j, x: j.np.stack([_pair(j, each) for each in _product(j, x)], axis=0),
+        lambda j, x: j.np.stack([_pair(j, each) for each in _products(x)], axis=0),
         VECTOR,
         domains=(COMPLEX_NONZERO,),
         also_saves=(0,),

@@ -7,12 +7,11 @@ from math import pi
 from autograd_conformance.ops.rows.domains import SQUARABLE
 from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
 from autograd_conformance.ops.rows.shapes import every, having, nonempty, ranked, shaped
+from autograd_conformance.ops.tables.complex_numbers import FIRST, pairs
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 
 MAYBE = Certainty.MAYBE
-
-COMPLEX = "torch.complex({0}[..., 0], {0}[..., 1])"
 
 
 def _waves(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,11 +62,11 @@ def _complex(shape: Shape) -> bool:
 
 FOURIER = table(
     "fourier",
-    _op("rfft", "torch.view_as_real(torch.fft.rfft({0})).clone()", _rfft, every(nonempty, having(1), ranked(1, 3))),
-    _op("fft", f"torch.view_as_real(torch.fft.fft({COMPLEX})).clone()", _fft, every(nonempty, _complex)),
+    _op("rfft", pairs("torch.fft.rfft({0})"), _rfft, every(nonempty, having(1), ranked(1, 3))),
+    _op("fft", pairs(f"torch.fft.fft({FIRST})"), _fft, every(nonempty, _complex)),
     _op(
         "irfft",
-        f"torch.fft.irfft({COMPLEX}, n={{n}})",
+        f"torch.fft.irfft({FIRST}, n={{n}})",
         _irfft,
         every(nonempty, _complex),
         choices=_lengths,
