@@ -126,6 +126,8 @@ def test_only_what_a_function_was_given_may_be_missed_by_its_derivative(written:
         ),
         (f"{A}; b = dropout_mask a p=0.5 seed=1; c = dropout a b p=0.5 seed=1; d = sin b", [(2,), (3,)]),
         (f"{A}; requires a False; b = square a; detach_ b; requires a True; c = sin b; d = sin a", [(2,), (5,), (6,)]),
+        (f"{A} const; b = leaf [3, 4]; c = reshape b shape=(2,1); detach_ c; d = sin a; e = sin c", [(4,)]),
+        (f"{A}; b = reshape a shape=(1, 2); detach_ b; c = sin a; d = sin b; e = multiply a b", [(3,), (5,)]),
     ],
 )
 def test_a_reentrant_function_gives_out_what_requires_grad_or_nothing_that_does(

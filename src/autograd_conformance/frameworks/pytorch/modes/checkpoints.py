@@ -121,7 +121,8 @@ class ReentrantCheckpoint(Checkpoint):
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """Whether the documentation allows an instruction in the region.
 
-        Either all results of a region require grad or none does, because the checkpoint makes all of them require grad.
+        Either all results of a region require grad or none does, because the checkpoint makes all of them require grad;
+        a value of which this is not known is in no region.
         The region contains no detach, no change of grad mode, and no random op with the shape of a value that requires
         grad. It contains no views, because the result of a custom function must not be written to if it is a view.
         """
@@ -131,6 +132,7 @@ class ReentrantCheckpoint(Checkpoint):
             and not may_be_view(program[at])
             and not is_random(program[at])
             and program.mode(at) == program.mode(first)
+            and requires_grad(program, at) is not None
             and requires_grad(program, at) == requires_grad(program, first)
         )
 

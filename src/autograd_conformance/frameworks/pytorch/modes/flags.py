@@ -22,9 +22,12 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, results
 
 
-def requires_grad(program: Program, at: int) -> bool:
-    """Whether the result of an instruction requires grad: it is recorded, and an operand requires grad."""
-    return _records(program, at, _before(program)[at])
+def requires_grad(program: Program, at: int) -> bool | None:
+    """Whether the result of an instruction requires grad: it is recorded, and an operand requires grad. None if this
+    depends on whether a value that was detached in place is a view: PyTorch refuses to detach a view.
+    """
+    refused, detached = (_records(program, at, _before(program, refuses)[at]) for refuses in (True, False))
+    return refused if refused == detached else None
 
 
 def _records(program: Program, at: int, on: Set[Ref]) -> bool:
@@ -40,9 +43,10 @@ def is_random(step: Instruction) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _before(program: Program) -> tuple[frozenset[Ref], ...]:
-    """Returns, for each instruction, the values that require grad before it. Gradients never do, because frameworks for
-    which this is computed cannot differentiate them.
+def _before(program: Program, refuses: bool) -> tuple[frozenset[Ref], ...]:
+    """Returns, for each instruction, the values that require grad before it, if PyTorch refuses to detach what may be
+    a view, or if it does not. Gradients never require grad, because frameworks for which this is computed cannot
+    differentiate them.
     """
     on: set[Ref] = set()
     recorded: set[Ref] = set()
@@ -56,7 +60,7 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
                 on.add(target)
             case SetRequiresGrad(target) if target not in recorded:  # PyTorch refuses it for other values
                 on.discard(target)
-            case DetachInPlace(target):
+            case DetachInPlace(target) if not (refuses and any(_views(program, target))):
                 on.discard(target)
                 recorded.discard(target)
             case Apply() if _records(program, at, on):
