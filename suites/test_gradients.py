@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import cancellation, corners, elements, tails, uses
+from autograd_conformance.checking.audit import cancellation, corners, elements, kinks, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import RuleViolated
@@ -145,6 +145,16 @@ def test_elements(check, prepared, op):
     for program in elements.programs(op, dtypes[:1] if is_costly else dtypes, alphabet.current()):
         check(program)
         if is_costly:  # the first number is NaN, on which kernels differ most
+            break
+
+
+@rule("gradients/kinks")
+@pytest.mark.parametrize("op", kinks.functions())
+def test_kinks(check, prepared, op):
+    dtypes, is_costly = prepared.drawable, prepared.target.programs_each > 0
+    for program in kinks.programs(op, dtypes[:1] if is_costly else dtypes, alphabet.current()):
+        check(program)
+        if is_costly:
             break
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.audit import cancellation, elements, tails
+from autograd_conformance.checking.audit import cancellation, elements, kinks, tails
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
@@ -75,6 +75,7 @@ class Kill:
 SMALL = {
     "gradients/tails": lambda: tails.FUNCTIONS,
     "gradients/elements": elements.functions,
+    "gradients/kinks": kinks.functions,
     "gradients/cancellation": cancellation.functions,
 }
 """For each rule that some ops are tested by, these ops."""

@@ -26,7 +26,13 @@ FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message that identifies a freed graph."""
 
 
-AT_THE_EDGES = ("gradients/tails", "gradients/elements", "gradients/digits", "gradients/cancellation")
+AT_THE_EDGES = (
+    "gradients/tails",
+    "gradients/elements",
+    "gradients/kinks",
+    "gradients/digits",
+    "gradients/cancellation",
+)
 """The rules about few numbers, which no other rule judges: a known difference in them hides no other fault."""
 
 

@@ -17,7 +17,16 @@ from hypothesis import errors, settings
 from hypothesis import strategies as st
 
 import autograd_conformance.suites as suites
-from autograd_conformance.checking.audit import cancellation, corners, elements, failures, optimizer_steps, tails, uses
+from autograd_conformance.checking.audit import (
+    cancellation,
+    corners,
+    elements,
+    failures,
+    kinks,
+    optimizer_steps,
+    tails,
+    uses,
+)
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check
 from autograd_conformance.frameworks.adapter import Target
@@ -137,6 +146,8 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
         yield _fixed("gradients/tails", f"tails[{op}]", partial(_tails, op))
     if op in elements.functions():
         yield _fixed("gradients/elements", f"elements[{op}]", partial(_elements, op))
+    if op in kinks.functions():
+        yield _fixed("gradients/kinks", f"kinks[{op}]", partial(_kinks, op))
     if op in cancellation.functions():
         yield _fixed("gradients/cancellation", f"cancellation[{op}]", partial(_cancelling, op))
     seeds = 1 if examples < 500 else 4
@@ -192,6 +203,10 @@ def _tails(op: str, target: Target) -> Iterator[Program]:
 
 def _elements(op: str, target: Target) -> Iterator[Program]:
     return elements.programs(op, alphabet.current().dtypes, alphabet.current())
+
+
+def _kinks(op: str, target: Target) -> Iterator[Program]:
+    return kinks.programs(op, alphabet.current().dtypes, alphabet.current())
 
 
 def _cancelling(op: str, target: Target) -> Iterator[Program]:

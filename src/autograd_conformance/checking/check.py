@@ -15,6 +15,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from autograd_conformance.checking.counts.coverage import Pair, pairs
 from autograd_conformance.checking.counts.remarks import Remarks
 from autograd_conformance.checking.counts.tally import Tally
+from autograd_conformance.checking.other_runs import other_runs
 from autograd_conformance.checking.support.compiled_regions import compiled_regions
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
@@ -194,7 +195,8 @@ class Check:
         self._note(observation)
         reference = _reference(program, self.target, reference)
         waives = partial(self._waives, program)
-        judgement = judge(program, observation, reference, self.target.capabilities, waives)
+        others = other_runs(self.target)
+        judgement = judge(program, observation, reference, self.target.capabilities, waives, others)
         waived_rules = self._record_waived(program, observation, judgement.waived)
         self.exercised.update(rule for rule in judgement.exercised if rule not in self.skipped)
         self.remarks.note_judgement(judgement, observation)
@@ -396,7 +398,8 @@ def judgement_of(
     """Judges what was observed when a program ran. `waives` decides which violations are only noted, such as known
     differences.
     """
-    return judge(program, observation, _reference(program, target), target.capabilities, waives)
+    reference = _reference(program, target)
+    return judge(program, observation, reference, target.capabilities, waives, other_runs(target))
 
 
 def first_violation(

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from autograd_conformance.checking.check import RuleViolated, related_as
+from autograd_conformance.checking.other_runs import other_runs
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures import record as failures
@@ -257,7 +258,8 @@ def _alone(
         observation = each.observe(program)
         done()
         reference = Reference(program, each.traits)
-        judgement = judge(program, observation, reference, each.capabilities, partial(is_waived, program))
+        waives = partial(is_waived, program)
+        judgement = judge(program, observation, reference, each.capabilities, waives, other_runs(each))
         violation = judgement.violation or next(iter(judgement.waived), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))

@@ -57,6 +57,7 @@ GRADIENTS_REQUIRES_GRAD = Slug("gradients/requires-grad")
 GRADIENTS_TAILS = Slug("gradients/tails")
 GRADIENTS_DIGITS = Slug("gradients/digits")
 GRADIENTS_ELEMENTS = Slug("gradients/elements")
+GRADIENTS_KINKS = Slug("gradients/kinks")
 GRADIENTS_CANCELLATION = Slug("gradients/cancellation")
 
 ACCUMULATION_FIRST = Slug("accumulation/first")

@@ -54,6 +54,7 @@ from autograd_conformance.rules.sources import (
     HOOKS,
     HOOKS_EXECUTION,
     IN_PLACE,
+    KINKS,
     LAYOUTS,
     MECHANICS,
     NN,
@@ -87,6 +88,8 @@ class Compares(Enum):
     """The check compares the elements of gradients with numbers of more digits than the reference and JAX have."""
     PLACES = "places"
     """The check compares elements of one value or gradient with each other."""
+    RUNS = "runs"
+    """The check compares elements of values or gradients with those of another run of the program."""
     MOVES = "moves"
     """The check compares the values of leaves after an optimizer step with the right values."""
     HELD_GRADIENTS = "held gradients"
@@ -101,7 +104,7 @@ class Compares(Enum):
     @property
     def has_no_reference(self) -> bool:
         """Whether the reference, JAX and difference quotients do not have what the check compares with."""
-        return self in (Compares.DIGITS, Compares.PLACES)
+        return self in (Compares.DIGITS, Compares.PLACES, Compares.RUNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,7 @@ _RULES = (
     _should(slugs.GRADIENTS_TAILS, "Where an op's result rounds to a constant, or near a removable singularity, its first and second derivative SHOULD have half of the digits of their dtype.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.DIGITS),
     _should(slugs.GRADIENTS_DIGITS, "In a dtype of few digits, the result and the gradients of a single op SHOULD have half of the digits that a computation in float32 has if it rounds once.", ACCURACY, of=(FEW_DIGITS,), compares=Compares.VALUES),
     _should(slugs.GRADIENTS_ELEMENTS, "An elementwise op SHOULD give equal elements equal results and gradients at any position, even where an element is NaN or infinite.", CHAIN_RULE, needs=(Capability.COTANGENTS,), compares=Compares.PLACES),
+    _should(slugs.GRADIENTS_KINKS, "At a kink or a tie, a mode SHOULD give the result and the gradients that its framework gives without the mode, and float32 those that float64 gives.", KINKS, needs=(Capability.COTANGENTS,), compares=Compares.RUNS),
     _should(slugs.GRADIENTS_CANCELLATION, "Where the numbers of an operand are close together and far from zero, the result and the gradients of a single op SHOULD have the digits of a formula that subtracts the mean first.", ACCURACY, of=(SEVERAL_ELEMENTS,), compares=Compares.VALUES),
     # accumulation: the gradients that leaves hold
     _must(slugs.ACCUMULATION_FIRST, "The first backward call that reaches a leaf without a gradient MUST leave exactly its contribution there.", BACKWARD, needs=(Capability.IMPERATIVE,)),

@@ -23,6 +23,10 @@ AUTOGRAD_BACKWARD = Source(
 )
 MECHANICS = Source("Autograd mechanics", "https://docs.pytorch.org/docs/stable/notes/autograd.html")
 ACCURACY = Source("Numerical accuracy", "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html")
+KINKS = Source(
+    "Gradients for non-differentiable functions",
+    "https://docs.pytorch.org/docs/stable/notes/autograd.html#gradients-for-non-differentiable-functions",
+)
 LAYOUTS = Source(
     "Default gradient layouts", "https://docs.pytorch.org/docs/stable/autograd.html#default-gradient-layouts"
 )

@@ -53,6 +53,8 @@ OBJECTS = {
     "was changed.",
     slugs.ACCUMULATION_LAYOUT: "gives {subject} its first gradient, with the strides of {subject} if that is dense, "
     "and with row-major ones otherwise: it has to have {expected}, but {observed}.",
+    slugs.GRADIENTS_KINKS: "gives {subject} a gradient where the op has no derivative, so that any number is a "
+    "convention, but each run has to keep it: {expected}; but {observed}.",
     slugs.GRADIENTS_ELEMENTS: "gives {subject} a gradient. The op treats each element alike, so {expected}; but "
     "{observed}.",
 }

@@ -60,6 +60,7 @@ from autograd_conformance.rules.judge.checks.cancellation import judge_cancellat
 from autograd_conformance.rules.judge.checks.contributions import op_of_call
 from autograd_conformance.rules.judge.checks.digits import judge_digits
 from autograd_conformance.rules.judge.checks.elements import judge_elements
+from autograd_conformance.rules.judge.checks.kinks import OtherRuns, judge_kinks, no_other_runs
 from autograd_conformance.rules.judge.checks.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.checks.tails import judge_tail
 from autograd_conformance.rules.judge.choices import choice
@@ -94,6 +95,7 @@ def judge(
     reference: Reference,
     capabilities: Collection[Capability],
     waives: Waiver = waives_nothing,
+    others: OtherRuns = no_other_runs,
 ) -> Judgement:
     """Judges an observation of a program, for a framework that claims `capabilities`; `reference` has computed the
     program.
@@ -101,6 +103,8 @@ def judge(
     If `waives` waives a violation, judging continues where the following instructions do not depend on the violation,
     or where the model of the graph can adopt the observed state. Otherwise judging ends there, and `Judgement.ended_by`
     holds the violation.
+
+    `others` runs a program in other ways, for rules that compare runs.
 
     Judging ends before the first instruction under autocast: such programs are compared with others.
     """
@@ -129,6 +133,7 @@ def judge(
         break
     violation = violation or judge_tail(judging, observation) or judge_elements(judging, observation)
     violation = judge_cancellation(judging, violation or judge_digits(judging, observation))
+    violation = violation or judge_kinks(judging, observation, others)
     waived = violation is not None and judging.waive(violation)
     return Judgement(
         None if violation is None or waived else violation.in_regions(regions_run),

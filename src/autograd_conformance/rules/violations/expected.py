@@ -102,6 +102,18 @@ class EqualElements(Expected):
 
 
 @dataclass(frozen=True, slots=True)
+class SameElsewhere(Expected):
+    """An element is the number that another run of the program gives."""
+
+    run: str
+    """The other run, in words that complete "as": ``without torch.compile``."""
+    number: float
+
+    expected_clause = "the element is {self.number:g}, as {self.run}"
+    required_clause = "{subject} has to have the same elements in every run"
+
+
+@dataclass(frozen=True, slots=True)
 class OldGradient(Expected):
     """After a call that failed, each leaf holds the gradient that it held before."""
 

@@ -199,6 +199,20 @@ class UnequalElements(Observed):
     numbers: tuple[float, float]
 
 
+@dataclass(frozen=True, slots=True)
+class DiffersFromRun(Observed):
+    """An element of a result or of a gradient is another number than in another run of the program."""
+
+    observed_clause = "element {self.place} of {self.of} is {self.number:g}"
+    category = "differs from another run"
+
+    of: str
+    """The tensor with the element: "the result", or "the gradient of the first operand"."""
+    place: int
+    """The position of the element in row-major order."""
+    number: float
+
+
 class Change(Enum):
     """The way in which a gradient changed although it must stay as it was, as a clause."""
 

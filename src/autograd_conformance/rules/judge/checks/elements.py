@@ -24,7 +24,8 @@ RULE = slugs.GRADIENTS_ELEMENTS
 ELEMENTWISE = ("elementwise", "activations", "binary")
 """The families of ops that compute each element of the result from the operands' elements at its place."""
 
-OPERANDS = ("the first operand", "the second operand", "the third operand")
+OPERANDS = ("first", "second", "third", "fourth", "fifth", "sixth")
+"""The words for the places of operands; no op whose elements are compared has more."""
 
 
 def judge_elements(judging: Judging, observation: Observation) -> Violation | None:
@@ -47,7 +48,7 @@ def judge_elements(judging: Judging, observation: Observation) -> Violation | No
         return None
     judging.exercise((RULE,))
     near = np.sqrt(DTYPES[judging.dtype].epsilon)
-    for at, name, ref, value in _observed(observation, call, root):
+    for at, name, ref, value in observed(observation, call, root):
         for places in groups if value.shape == given.shape else ():
             found = _difference(value.ravel(), places, near)
             if found is not None:
@@ -69,7 +70,7 @@ def _equal(literals: list[Literal]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterator[tuple[int, str, Ref, np.ndarray]]:
+def observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterator[tuple[int, str, Ref, np.ndarray]]:
     """Yields the result and the gradient of each operand: the instruction that shows it, its name, the value that it
     belongs to, and its elements.
     """
@@ -77,8 +78,8 @@ def _observed(observation: Observation, call: BackwardCall, root: Ref) -> Iterat
     if isinstance(made, Returned) and made.values[0] is not None:
         yield root.at, "the result", root, made.values[0].value
     for operand, subject, value in observed_gradients(observation, call):
-        if operand.at < root.at:
-            yield root.at + 1, f"the gradient of {OPERANDS[operand.at]}", subject, value
+        if operand.at < min(root.at, len(OPERANDS)):
+            yield root.at + 1, f"the gradient of the {OPERANDS[operand.at]} operand", subject, value
 
 
 def observed_gradients(observation: Observation, call: BackwardCall) -> Iterator[tuple[Ref, Ref, np.ndarray]]:

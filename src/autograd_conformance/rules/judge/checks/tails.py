@@ -51,8 +51,9 @@ def judge_tail(judging: Judging, observation: Observation) -> Violation | None:
         return None
     judging.exercise((RULE,))
     want, allowed = bound
-    want = np.where(np.isfinite(allowed), want, got)
-    if (np.abs(got - want) <= allowed).all():
+    judged = np.isfinite(allowed)
+    want = np.where(judged, want, got)
+    if (np.abs(got - want)[judged] <= allowed[judged]).all():
         return None
     is_held = isinstance(calls[-1], Backward)
     place, subject = (Place.LEAF, Ref(0)) if is_held else (Place.RESULT, Ref(1 + len(calls)))
