@@ -169,6 +169,16 @@ class NegativeOfLastNan(ChangedDerivative):
         return torch.where(last & operand.isnan(), torch.zeros_like(contribution), contribution)
 
 
+class AbsAtZero(ChangedDerivative):
+    """The derivative of the absolute value at 0 is that of positive numbers in float32, and 0 in float64."""
+
+    op, killed_by = "abs", ("gradients/kinks",)
+
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+        changes = (operand == 0) & (operand.dtype == torch.float32)
+        return torch.where(changes, torch.ones_like(contribution), contribution)
+
+
 class LogsigmoidRounds(ChangedDerivative):
     """The derivative of logsigmoid is 1 minus the sigmoid, which rounds to 0 from 37 on."""
 

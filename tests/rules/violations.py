@@ -29,6 +29,7 @@ VIOLATIONS: dict[str, tuple[str, str]] = {
         "negative-of-last-nan",
         "a = leaf [nan, nan, nan]; b = negative a; backward b with [1, 1, 1]",
     ),
+    "gradients/kinks": ("abs-at-zero", "a = leaf f32 [0, 0, 0]; b = abs a; backward b with f32 [1, 1, 1]"),
     "gradients/cotangent-kept": ("cotangent-written", "a = leaf [1, 2, 3]; backward a with [2, 2, 3]"),
     "gradients/equal-leaves": (
         "equal-leaves-merged",

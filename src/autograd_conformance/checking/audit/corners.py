@@ -1,13 +1,14 @@
 """Corner cases: fixed programs of an op for inputs that implementations treat specially.
 
 These are memory layouts of operands and cotangents, dimensions longer than a tile, the same tensor as every operand,
-other attributes, and the release of saved tensors.
+operands where the op is smooth but a formula divides by zero, other attributes, and the release of saved tensors.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, product
 
 from autograd_conformance.checking.audit.programs import called, sampling, supported
@@ -15,7 +16,8 @@ from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, ta
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Apply, BackwardCall, Delete, Literal, Program, Ref, Shape
+from autograd_conformance.programs.editing import replaced
+from autograd_conformance.programs.language import Apply, BackwardCall, Delete, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drafts.draft import Draft
@@ -241,10 +243,33 @@ def unrecorded(op: str, dtype: str) -> Program | None:
     return None
 
 
+def edges(op: str, dtype: str) -> Iterator[Program]:
+    """Yields a program of an op for each shape, with an operand where the op is smooth but implementations divide by
+    zero, such as a singular matrix; none for ops without such places.
+    """
+    row = alphabet.current().row(op)
+    for place, domain in enumerate(row.domains):
+        edge = domain.edge
+        for first in row.fresh if edge is not None else ():
+            if edge is None or 0 in first or not alphabet.current().admits(first) or not takes(row, first):
+                continue
+            sampler = sampling(zlib.crc32(f"{op} edge {first}".encode()), dtype, first)
+            program = called(sampler, sampler.ops.draw(op, fresh=True), op)
+            step = next((step for step in program or () if isinstance(step, Apply) and step.op == op), None)
+            leaf = step and sampler.reference.steps[step.args[place].at]
+            if program is None or step is None or not isinstance(leaf, Leaf):
+                continue
+            moved = edge(sampler.reference.values[step.args[place]])
+            value = replace(leaf.value, data=tuple(moved.ravel().tolist()))
+            if value != leaf.value:
+                yield replaced(program, step.args[place].at, replace(leaf, value=value))
+
+
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
     """Yields all corner cases of an op in the first dtype, and in each dtype the one with mixed dtypes."""
     yield from laid(op, dtypes[0])
     yield from long(op, dtypes[0])
+    yield from edges(op, dtypes[0])
     yield from (program for make in (same, again, beside, unrecorded) if (program := make(op, dtypes[0])) is not None)
     yield from (program for dtype in dtypes if (program := mixed(op, dtype)) is not None)
 

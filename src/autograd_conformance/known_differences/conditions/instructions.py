@@ -9,7 +9,8 @@ from autograd_conformance.known_differences import readers
 from autograd_conformance.known_differences.condition import Count, Flag, ProgramFlag, Word
 from autograd_conformance.known_differences.conditions.calls import CALLS, upstream_of
 from autograd_conformance.ops.catalogue import APPLIED
-from autograd_conformance.ops.tables import VIEWS
+from autograd_conformance.ops.rows.domains import ANY
+from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.language import (
     EFFECTS,
     INSTRUCTIONS,
@@ -28,6 +29,7 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.operands import grouped, operands
+from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.rules.violations.violation import Violation
 
 USUAL = ("leaf", "backward")
@@ -47,6 +49,22 @@ class ZeroOperand(Count):
         uses = [step.args[at : at + 1] for step in program if isinstance(step, Apply) and step.op == op]
         made = (program[ref.at] for refs in uses for ref in refs)
         return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
+
+
+class EdgeOperand(Count):
+    """Position of an operand of the entry's op that is none of those that programs draw for it, such as a singular
+    matrix for a determinant, in at least one use of the op: the operand is a leaf.
+    """
+
+    key, about_op = "edge_operand", "it is the position of an operand of the op"
+    expects, names_case, by_program = "the number of an operand, from 0", True, True
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        at = self.value
+        uses = [step.args[at : at + 1] for step in program if isinstance(step, Apply) and step.op == op]
+        made = (program[ref.at] for refs in uses for ref in refs)
+        domain = OPS[op].domain(at) if op in OPS else ANY
+        return any(isinstance(step, Leaf) and not domain.holds(array(step.value)) for step in made)
 
 
 class After(Word):

@@ -42,6 +42,10 @@ class Domain:
     """Tests if an op is smooth at a tensor that may be outside the set; None if an op counts as smooth only inside."""
     kinks: tuple[float, ...] = ()
     """Single numbers at which the op has no derivative."""
+    edge: Callable[[Array], Array] | None = None
+    """Moves a tensor of the set to where the op is smooth, too, but implementations divide by zero: a singular matrix
+    for a determinant. None if there is no such place.
+    """
 
     def is_smooth(self, x: Array) -> bool:
         """Whether an op is smooth at a tensor that may be outside the domain."""
@@ -204,6 +208,19 @@ def _dominant(x: Array) -> Array:
     return np.clip(x, -4, 4) / 4 + (n + 0.5) * np.eye(m, n)
 
 
+def _has_equal_rows(x: Array) -> bool:
+    """Whether the first and the last row of each matrix are equal, and the others make the matrix invertible."""
+    y = _matrices(x)
+    if x.shape[-2] < 2 or not np.array_equal(y[:, 0], y[:, -1]):
+        return False
+    return bool(np.linalg.svd(y[:, 1:], compute_uv=False).min(initial=np.inf) >= 0.5)
+
+
+def with_equal_rows(x: Array) -> Array:
+    """Returns matrices whose last row is the first one; a matrix of one row stays."""
+    return np.concatenate([x[..., :-1, :], x[..., :1, :]], axis=-2) if x.shape[-2] > 1 else x
+
+
 def _positive_definite(x: Array) -> bool:
     y = _matrices(x)
     return x.size == 0 or bool(np.array_equal(y, y.swapaxes(-1, -2)) and np.linalg.eigvalsh(y).min() >= 0.25)
@@ -278,6 +295,8 @@ def _differences_off_one(x: Array) -> bool:
 
 
 INVERTIBLE = Domain("well-conditioned", _invertible, _dominant)
+DETERMINED = replace(INVERTIBLE, smooth_outside=lambda x: _invertible(x) or _has_equal_rows(x), edge=with_equal_rows)
+"""Matrices whose determinant is not 0; but it is a polynomial, and so smooth where it is 0, too."""
 DOMINANT = Domain("diagonally dominant", _diagonally_dominant, _dominant)
 POSITIVE_DEFINITE = Domain("positive definite", _positive_definite, _symmetric_spread)
 DOMINANT_BOTH_WAYS = Domain("dominant in rows and columns", _dominant_both_ways, _dominant)

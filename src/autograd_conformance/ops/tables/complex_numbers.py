@@ -4,7 +4,9 @@ gradients are those of real functions, and do not depend on a framework's conven
 
 from __future__ import annotations
 
-from autograd_conformance.ops.rows.domains import POSITIVE, SMALL, SQUARABLE, Domain, between, strictly
+from dataclasses import replace
+
+from autograd_conformance.ops.rows.domains import POSITIVE, SMALL, SQUARABLE, Domain, between, strictly, with_equal_rows
 from autograd_conformance.ops.rows.row import LARGEST, Certainty, Op, table
 from autograd_conformance.ops.rows.shapes import broadcast, every, nonempty, offer, ranked, same, shaped, size
 from autograd_conformance.programs.language import Shape
@@ -40,6 +42,23 @@ def _as_complex(x: Array) -> Array:
     return x[..., 0] + 1j * x[..., 1]
 
 
+def _everywhere(x: Array) -> bool:
+    return True
+
+
+def _with_zero(x: Array) -> Array:
+    """Returns numbers of which the first, a real or a complex one, is 0."""
+    return np.where(np.indices(x.shape)[0] > 0, x, 0.0) if x.ndim else np.zeros_like(x)
+
+
+def _has_equal_rows(x: Array) -> bool:
+    """Whether the first and the last row of each matrix are equal, and the others make the matrix invertible."""
+    y = _as_complex(x).reshape(-1, *x.shape[-3:-1])
+    if y.shape[-2] < 2 or not np.array_equal(y[:, 0], y[:, -1]):
+        return False
+    return bool(np.linalg.svd(y[:, 1:], compute_uv=False).min(initial=np.inf) >= 0.5)
+
+
 def _invertible(x: Array) -> bool:
     return x.ndim > 2 and bool(np.linalg.svd(_as_complex(x), compute_uv=False).min() >= 0.5)
 
@@ -56,6 +75,14 @@ COMPLEX_NONZERO = Domain(
     "off complex zero", lambda x: _apart_from_zero(x) and bool(np.abs(x).max(initial=0) <= 1000), _moved_from_zero
 )
 COMPLEX_INVERTIBLE = Domain("well-conditioned complex", _invertible, _dominant)
+COMPLEX_FACTORS = replace(COMPLEX_NONZERO, smooth_outside=_everywhere, edge=_with_zero)
+COMPLEX_DETERMINED = replace(
+    COMPLEX_INVERTIBLE,
+    smooth_outside=lambda x: _invertible(x) or _has_equal_rows(x),
+    edge=lambda x: np.stack([with_equal_rows(x[..., 0]), with_equal_rows(x[..., 1])], axis=-1),
+)
+RADIUS = replace(POSITIVE, smooth_outside=lambda x: x.size == 0 or x.min() >= 0, edge=_with_zero)
+"""The moduli of complex numbers; negative numbers are none."""
 EXPONENT = between(-2.0, 2.0, "within 2")
 TANH = Domain(
     "far from the poles of tanh",
@@ -301,7 +328,7 @@ COMPLEX_NUMBERS = table(
         lambda j, radius, angle: _pair(j, (radius * j.np.cos(angle), radius * j.np.sin(angle))),
         Certainty.MAYBE,
         rest=same,
-        domains=(strictly(POSITIVE), SMALL),  # undefined for negative radii
+        domains=(RADIUS, SMALL),
         **shaped(lambda shape: 0 < 2 * size(shape) <= LARGEST),
     ),
     _op(
@@ -351,7 +378,7 @@ COMPLEX_NUMBERS = table(
         pairs(f"torch.linalg.det({FIRST})"),
         lambda j, x: _pair(j, _det(_entries(x))),
         _squares,
-        domains=(COMPLEX_INVERTIBLE,),
+        domains=(COMPLEX_DETERMINED,),
         also_saves=(0,),
     ),
     _op(
@@ -368,7 +395,7 @@ COMPLEX_NUMBERS = table(
         pairs(f"torch.prod({FIRST})"),
         lambda j, x: _pair(j, _products(x)[-1]),
         VECTOR,
-        domains=(COMPLEX_NONZERO,),
+        domains=(COMPLEX_FACTORS,),
         also_saves=(0,),
     ),
     _op(
@@ -376,7 +403,7 @@ COMPLEX_NUMBERS = table(
         pairs(f"torch.cumprod({FIRST}, 0)"),
         lambda j, x: j.np.stack([_pair(j, each) for each in _products(x)], axis=0),
         VECTOR,
-        domains=(COMPLEX_NONZERO,),
+        domains=(COMPLEX_FACTORS,),
         also_saves=(0,),
     ),
     _op(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import pi
 
 from autograd_conformance.ops.rows.domains import (
+    DETERMINED,
     DOMINANT,
     INVERTIBLE,
     POSITIVE_DEFINITE,
@@ -161,7 +162,7 @@ def _op(name: str, torch: str, reference, *domains, accepts=square, **more) -> O
 
 LINALG = table(
     "linalg",
-    _op("det", "torch.linalg.det({0})", _det, INVERTIBLE, also_saves=(0, RESULTS)),  # of one row, it is linear
+    _op("det", "torch.linalg.det({0})", _det, DETERMINED, also_saves=(0, RESULTS)),  # of one row, it is linear
     _op("slogdet", "torch.linalg.slogdet({0})", _slogdet, INVERTIBLE),
     _op("logdet", "torch.logdet({0})", lambda j, x: j.np.log(_det(j, x)), DOMINANT),
     _op("inv", "torch.linalg.inv({0})", inverse, INVERTIBLE),

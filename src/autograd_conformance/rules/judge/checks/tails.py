@@ -76,7 +76,7 @@ def _derivative(observation: Observation, call: BackwardCall) -> np.ndarray | No
 
 def _bound(op: str, operand: Literal, calls: tuple[BackwardCall, ...]) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns the exact derivatives, and how far each may be off: infinitely where nothing is judged. None if nothing
-    is judged at all.
+    is judged at all, or a derivative is infinite.
     """
     order, dtype = len(calls), DTYPES[operand.dtype]
     weights = np.ones(len(operand.data))
@@ -88,6 +88,8 @@ def _bound(op: str, operand: Literal, calls: tuple[BackwardCall, ...]) -> tuple[
         if NEAR <= abs(number) <= FAR and abs(abs(number) - 1) >= NEAR:
             continue
         exact, change = derivative(op, number, order) * weight, derivative(op, number, order + 1) * weight
+        if not np.isfinite(exact):
+            return None  # in forward mode, infinity times a zero of the tangent is NaN at all elements
         if np.isfinite(change) and 4 * dtype.tiny < abs(exact) < dtype.largest / 4:
             want[k] = exact
             allowed[k] = np.sqrt(dtype.epsilon) * abs(exact) + STEPS * dtype.epsilon * abs(number * change)
