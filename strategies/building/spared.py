@@ -44,10 +44,12 @@ def _makes(hazard: Hazard, reference: Reference, step: Instruction) -> bool:
 
 def is_kept_result(reference: Reference, target: Ref) -> bool:
     """Whether a value is a result of an op that is not its first one, or a view of it, whose gradient an earlier
-    instruction kept or requested.
+    instruction kept or requested. Where a region (instructions that run as one function) is one node, any value may be
+    a later result.
     """
     base, calls = reference.storages.base(target), reference.calls
-    return base.output > 0 and base in calls.retained | calls.captured_inputs
+    may_be_later = base.output > 0 or reference.traits.one_node
+    return may_be_later and base in calls.retained | calls.captured_inputs
 
 
 def _may_be_outdated(reference: Reference, target: Ref) -> bool:

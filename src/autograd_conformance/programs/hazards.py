@@ -14,7 +14,8 @@ class Hazard(Enum):
     """A hook is registered on a value whose memory was written to after the value was made."""
     WRITTEN_RESULT = "write to a result whose gradient is kept"
     """A write goes into a result of an op that is not its first one, or into a view of it, after an instruction kept or
-    requested the gradient of this result.
+    requested the gradient of this result. If regions (instructions that run as one function) are one node of the graph,
+    this is any result.
     """
     CONSTANT_GRADIENT = "call through a constant gradient"
     """A backward call goes through a result of a functional call with create_graph that depends on no leaf."""
