@@ -36,6 +36,13 @@ def test_settings(check: Check, prepared: FrameworkUnderTest, name: str):
         check(program)
 
 
+@rule("optimizers/finite")
+@each
+def test_finite(check: Check, prepared: FrameworkUnderTest, name: str):
+    for program in optimizer_steps.small(name, prepared.drawable):
+        check(program)
+
+
 @rule("optimizers/remembers")
 @each
 @settings(max_examples=FEW)

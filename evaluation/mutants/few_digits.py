@@ -189,6 +189,19 @@ class StepsInFewerDigits(Brief):
             leaf.data.copy_(coarser(leaf, 3))
 
 
+class FusedWithoutEps(Brief):
+    """A fused step of Adam divides by the root of 0 where a gradient's square is 0 in float16."""
+
+    only, killed_by = ("float16",), ("optimizers/finite",)
+
+    def step(self, leaves: Roots, optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        super().step(leaves, optimizer, settings, groups)
+        if optimizer == "adam" and dict(settings).get("fused"):
+            for leaf in leaves:
+                if leaf.grad is not None:
+                    leaf.data.masked_fill_(leaf.grad.square() == 0, float("nan"))
+
+
 class SmallStepsLost(Brief):
     """A step does not move a leaf by less than a sixteenth of its size."""
 

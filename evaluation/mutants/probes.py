@@ -126,6 +126,7 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
     found += chain.from_iterable(_of_write(write, examples) for write in WRITES)
     found.append(_fixed("memory/dropped", "memory/test_each_op", partial(_releases, ops)))
     found += (_fixed("optimizers/formula", f"optimizers/test_settings[{o}]", partial(_steps, o)) for o in OPTIMIZERS)
+    found += (_fixed("optimizers/finite", f"optimizers/test_finite[{o}]", partial(_small_steps, o)) for o in OPTIMIZERS)
     found += (_fixed("errors/recovers", f"errors/test_each_way[{w}]", partial(_failures, w)) for w in failures.WAYS)
     parts = recorded().parts(whole=examples >= 10 * QUICK)
     found += (
@@ -191,6 +192,10 @@ def _written_views(op: str, target: Target) -> Iterator[Program]:
 
 def _steps(name: str, target: Target) -> Iterator[Program]:
     return optimizer_steps.programs(name, alphabet.current().dtypes)
+
+
+def _small_steps(name: str, target: Target) -> Iterator[Program]:
+    return optimizer_steps.small(name, alphabet.current().dtypes)
 
 
 def _failures(way: str, target: Target) -> Iterator[Program]:

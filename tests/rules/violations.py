@@ -278,6 +278,10 @@ VIOLATIONS: dict[str, tuple[str, str]] = {
         "cycles-stay",
         "a = leaf [1, 2, 3]; b = multiply a a; backward b with [1, 2, 3] create=True; zero a",
     ),
+    "optimizers/finite": (
+        "fused-without-eps",
+        "a = leaf f16 [1, 2]; backward a with f16 [0, 1]; step a adam lr=0.125 fused=True",
+    ),
     "optimizers/formula": ("steps-twice", "a = leaf [1, 2, 3]; backward a with [1, 2, 3]; step a sgd lr=0.125"),
     "optimizers/remembers": (
         "forgets-momentum",

@@ -8,7 +8,9 @@ from contextlib import suppress
 
 from autograd_conformance.checking.audit.programs import sampling, supported
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.language import Program, Shape
+from autograd_conformance.programs.dtypes import COARSE
+from autograd_conformance.programs.language import Literal, Program, Shape
+from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, choices, variants
 from autograd_conformance.strategies.building.unsupported import Unsupported
@@ -17,6 +19,9 @@ SHAPES: tuple[Shape, ...] = ((2, 17), (3,), ())
 """The shapes of the leaves; the last leaf has no gradient in the first steps. The first may have another dtype, and has
 more elements than a processor computes at once, and not a multiple of them.
 """
+
+SMALL = (0.0, 2.0**-14, 2.0**-24, 2.0**-7)
+"""Gradients: the squares of the first three are 0 in float16."""
 
 
 def programs(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
@@ -34,6 +39,34 @@ def programs(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
                     program = _steps((name, (*settings, *implementation), ()), dtypes[0], first)
                     if program is not None:
                         yield program
+
+
+def small(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
+    """Yields programs of an optimizer in each dtype of few digits: a step by gradients whose squares the dtype does not
+    have, in each implementation.
+    """
+    if not alphabet.current().can(Capability.OPTIMIZERS, Capability.COTANGENTS):
+        return
+    if name not in alphabet.current().optimizers:
+        return
+    sampler = sampling(0, dtypes[0])
+    for dtype in filter(COARSE.__contains__, dtypes):
+        _, settings = choices(sampler, name)[0]
+        for implementation in ((), *variants(sampler, name)):
+            with suppress(Unsupported):  # the framework lacks a shape of this program
+                yield from filter(None, [_small((name, (*settings, *implementation), ()), dtype)])
+
+
+def _small(chosen: OptimizerChoice, dtype: str) -> Program | None:
+    sampler = sampling(0, dtype, tracked=True)
+    leaf = sampler.leaf(value=_literal((1.0, 2.0, 3.0, 4.0), dtype))
+    sampler.actions.backward(leaf, cotangents=[_literal(SMALL, dtype)])
+    sampler.actions.step([leaf], *chosen)
+    return supported(sampler)
+
+
+def _literal(numbers: Sequence[float], dtype: str) -> Literal:
+    return Literal(tuple(float(np.asarray(number, dtype)) for number in numbers), (len(numbers),), dtype)
 
 
 def _steps(chosen: OptimizerChoice, dtype: str, first: str) -> Program | None:

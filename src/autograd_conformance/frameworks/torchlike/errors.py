@@ -6,6 +6,7 @@ from autograd_conformance.programs.observations import Kind
 
 UNSUPPORTED_DTYPES = (
     " not implemented for 'BFloat16'",
+    " not implemented for 'ComplexHalf'",
     " not implemented for 'Half'",
     "Low precision dtypes not supported",
     "Unsupported dtype BFloat16",

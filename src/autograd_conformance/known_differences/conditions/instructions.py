@@ -136,7 +136,7 @@ class Under(Word):
 
 class OptimizerStep(Word):
     """The failing instruction is a step of an optimizer, and one of its leaves has all these settings, in the notation
-    of programs. `own:lr` means that the leaf's parameter group sets lr itself.
+    of programs. `own:lr` means that the leaf's parameter group sets lr itself, and `no:fused` that nothing sets fused.
     """
 
     key, names_case, by_program = "step", True, True
@@ -224,7 +224,12 @@ def _is_step(step: Instruction, described: str) -> bool:
     if not isinstance(step, Step) or step.optimizer != optimizer:
         return False
     owned = {f"own:{key}" for _, own in step.groups for key, _ in own}
-    return any(owned.union(f"{key}={value!r}" for key, value in all_).issuperset(settings) for _, all_ in grouped(step))
+    unset = {each.removeprefix("no:") for each in settings if each.startswith("no:")}
+    wanted = {each for each in settings if not each.startswith("no:")}
+    return any(
+        owned.union(f"{key}={value!r}" for key, value in given).issuperset(wanted) and unset.isdisjoint(dict(given))
+        for _, given in grouped(step)
+    )
 
 
 def _words(step: Instruction) -> Iterator[str]:

@@ -6,7 +6,7 @@ from autograd_conformance.ops.optimizers import IMPLEMENTATION, OPTIMIZERS
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import COARSE, DTYPES
 from autograd_conformance.programs.language import Clip, Ref, Step
-from autograd_conformance.programs.observations import Gradient, StepObservation
+from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
@@ -45,12 +45,17 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
         violation = check_dtype(judging, at, step, slugs.OPTIMIZERS_FORMULA, leaf, tensor, judging.dtypes.get(leaf))
         if violation:
             return violation
+        if _may_vanish(judging, step, leaf, tensor.dtype):
+            judging.exercise((slugs.OPTIMIZERS_FINITE,))
         if _is_near(judging, tensor.value, want, old):
             continue
         bound = _step_bound(judging, step, leaf, tensor.dtype, old)
         off = np.abs(tensor.value - want) > bound
         off |= np.isnan(tensor.value) & np.isfinite(bound) & ~np.isnan(want)
         if not off.any():
+            violation = _check_finite(judging, at, leaf, tensor, want, bound)
+            if violation:
+                return violation
             continue
         holder = _holder_of(judging, step, leaf)
         if holder and not is_unchanged(judging.tape.grads.get(holder), observed.gradients.get(holder)):
@@ -136,9 +141,35 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
         return np.zeros_like(old)
     settings = dict(dict(grouped(step))[leaf])
     bound = slack(step.optimizer, settings, state, dtype)
-    small = OPTIMIZERS[step.optimizer].formula(settings).get("eps")
-    vanishes = dtype in COARSE and isinstance(small, float) and small < DTYPES[dtype].smallest
-    return np.where(held.value == 0, np.inf, bound) if vanishes else bound
+    return np.where(held.value == 0, np.inf, bound) if _vanishes(step, leaf, dtype) else bound
+
+
+def _vanishes(step: Step, leaf: Ref, dtype: str) -> bool:
+    """Whether the dtype has no number as small as the one that keeps a step's formula from dividing by 0."""
+    small = OPTIMIZERS[step.optimizer].formula(dict(dict(grouped(step))[leaf])).get("eps")
+    return dtype in COARSE and isinstance(small, float) and small < DTYPES[dtype].smallest
+
+
+def _may_vanish(judging: Judging, step: Step, leaf: Ref, dtype: str) -> bool:
+    """Whether a step may divide by 0, since it adds a number that the dtype does not have to the square of a gradient,
+    which it does not have either.
+    """
+    held = judging.tape.grads.get(leaf)
+    if held is None or not _vanishes(step, leaf, dtype):
+        return False
+    return bool((np.square(held.value.astype("float64")) < DTYPES[dtype].smallest).any())
+
+
+def _check_finite(judging: Judging, at: int, leaf: Ref, got: Tensor, want: Array, bound: Array) -> Violation | None:
+    """Returns the violation if a step moved a leaf to infinity or NaN, where the right place is within the range of its
+    dtype.
+    """
+    rule = slugs.OPTIMIZERS_FINITE
+    lost = ~np.isfinite(got.value) & (np.abs(want) < DTYPES[judging.precision(got.dtype)].largest / 4)
+    if got.dtype not in COARSE or not lost.any() or not judging.applies(rule):
+        return None
+    allowed = (Allowed(ExpectedMove(Movement.FORMULA), rule),)
+    return Violation(rule, at, OtherMove(), allowed, leaf, got=got.value, want=want, bound=np.where(lost, 0.0, bound))
 
 
 def _rule_of(judging: Judging, step: Step, leaf: Ref) -> tuple[Slug, Movement]:
