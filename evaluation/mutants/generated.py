@@ -21,7 +21,7 @@ from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.equivalent import OPS_OF
-from evaluation.mutants.mutant import AT_THE_EDGES, UNSOUND, Mutant, gated
+from evaluation.mutants.mutant import UNSOUND, Mutant, gated, is_at_an_edge
 
 Tensor = torch.Tensor
 
@@ -288,7 +288,7 @@ def candidates() -> dict[str, tuple[str, str]]:
     """All pairs of an op and a kind that can have it, by the mutant's name. Ops with known differences in PyTorch's
     first derivatives are left out.
     """
-    listed = [entry for entry in known("torch", device="cpu") if entry.op and entry.rule not in AT_THE_EDGES]
+    listed = [entry for entry in known("torch", device="cpu") if entry.op and not is_at_an_edge(entry)]
     later = {entry.op for entry in listed} - {entry.op for entry in listed if entry.rule.startswith("gradients/")}
     ops = [op for op in OPS if op in Torch.ops and (op not in UNSOUND or op in later)]
     return {f"{op}_{kind}": (op, kind) for op in ops for kind, row in KINDS.items() if row.can(OPS[op])}

@@ -150,6 +150,13 @@ ROWS: dict[str, list[Row]] = {
         row(0, "a = leaf [2]; b = sin a; c = multiply b a", True, of="multiply"),
         row(2, "a = leaf [0]; b = leaf [0]; c = multiply a b", False, of="multiply"),
     ],
+    "edge_operand": [
+        row(0, "a = leaf [[2, 1], [2, 1]]; b = det a", True, of="det"),
+        row(0, "a = leaf [[2, 1], [1, 2]]; b = det a", False, of="det"),
+        row(0, "a = leaf [0, 1]; b = leaf [1, 2]; c = polar a b", True, of="polar"),
+        row(1, "a = leaf [0, 1]; b = leaf [1, 2]; c = polar a b", False, of="polar"),
+        row(2, "a = leaf [0, 1]; b = leaf [1, 2]; c = polar a b", False, of="polar"),
+    ],
     "after": [
         row("hook misshape", HOOK.format("misshape"), True),
         row("hook misshape", HOOK.format("observe"), False),

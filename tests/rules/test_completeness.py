@@ -13,8 +13,10 @@ from functools import cache
 import pytest
 
 import autograd_conformance.suites as suites
+from autograd_conformance.checking.other_runs import other_runs
 from autograd_conformance.failures.related import WHY
 from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.package.places import PACKAGE
 from autograd_conformance.programs import slugs
@@ -122,7 +124,8 @@ def test_code_names_rules_by_their_constants() -> None:
 def test_a_violation_names_its_rule_and_is_explained(rule: str, mutant: str, text: str) -> None:
     program, framework = parse(text, VOCABULARY), MUTANTS[f"mutants/{mutant}"]()
     observation = run(program, framework)
-    found = judge(program, observation, Reference(program), framework.capabilities).violation
+    others = other_runs(InProcess(framework))
+    found = judge(program, observation, Reference(program), framework.capabilities, others=others).violation
     assert found is not None
     assert found.rule == rule
     notes = explain(context_of(program, observation, Reference(program), framework.capabilities, found))

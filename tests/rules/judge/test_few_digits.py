@@ -158,11 +158,21 @@ def test_lost_digits_are_advice(text):
         "a = leaf bf16 [[1], [3]]; b = leaf bf16 1; c = multiply a b; backward c with bf16 [[-3.015625], [1]]",
         "a = leaf bf16 3.75; b = tanh a; c = negative b; backward c with bf16 1",
         "a = leaf bf16 [1, 2, 3]; backward a with bf16 [inf, inf, nan]",
-        "a = leaf f16 [0, 1]; b = square a; backward b with f16 [1, 1]; step a adam; zero a; step a adam",
+        "a = leaf f16 [1, 2]; backward a with f16 [0, 1]; step a adam fused=True",
+        "a = leaf bf16 [1, 2]; backward a with bf16 [0, 1]; step a adam",
     ],
 )
 def test_what_few_digits_cannot_decide_passes(text):
     assert passes(parse(text, VOCABULARY), PLAIN)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw foreach=True", "rmsprop", "adagrad"])
+@pytest.mark.parametrize("gradient", [0, 0.0001])
+def test_a_step_that_divides_by_zero_is_advice(optimizer: str, gradient: float):
+    text = f"a = leaf f16 [1, 2]; backward a with f16 [{gradient}, 1]; step a {optimizer}"
+    violation = violation_of(parse(text, VOCABULARY), PLAIN)
+    assert violation is not None
+    assert (violation.rule, is_advisory(violation)) == ("optimizers/finite", True)
 
 
 def test_a_product_of_few_numbers_is_not_infinite():
