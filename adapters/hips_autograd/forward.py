@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
@@ -44,6 +45,10 @@ class HipsAutogradJvp(HipsAutograd):
         f"from collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, ({inputs},), ({cotangents},))",
     )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns HIPS autograd with gradients in reverse mode."""
+        return {"with make_vjp": HipsAutograd}
 
     def vjp(
         self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]

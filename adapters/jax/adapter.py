@@ -10,7 +10,8 @@ detect it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -156,6 +157,10 @@ class JaxJit(Jax):
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
         self.compiled: dict[tuple[str, Attrs, int], Callable[..., Any]] = {}
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns JAX without its compiler around ops and calls."""
+        return {"without jax.jit": partial(Jax, self.device.platform)}
 
     def op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
         """Returns an op as a compiled function of its operands."""

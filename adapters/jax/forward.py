@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +48,10 @@ class JaxJvp(Jax):
         prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, ({inputs},), {cotangent})",
     )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns JAX with gradients in reverse mode."""
+        return {"with jax.vjp": partial(Jax, self.device.platform)}
 
     @staticmethod
     def pullback(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -40,6 +42,10 @@ class MlxJvp(Mlx):
         prelude=f"{Mlx.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, [{inputs}], [{cotangents}])",
     )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns MLX with gradients in reverse mode."""
+        return {"with mx.vjp": partial(Mlx, mx.default_device().type.name)}
 
     def vjp(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,10 @@ class TensorFlowFunction(TensorFlow):
         "tf.function(lambda values, cotangents: gradients({function}, values, cotangents), autograph=False)"
         "([{inputs}], [{cotangents}])"
     )
+
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Returns TensorFlow without staging."""
+        return {"without tf.function": TensorFlow}
 
     def vjp(
         self,
