@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Apply, BackwardCall, Instruction, Leaf, Literal, Program
@@ -18,13 +19,21 @@ def other_runs(target: Target) -> OtherRuns:
     """
 
     def run(program: Program) -> Iterator[tuple[str, Observation]]:
-        for words, plain in list(target.simpler_modes().items())[-1:]:
+        for words, plain in _plainest(target):  # type: ignore[arg-type]  # each target is hashable
             if _uses(program) <= {*plain.ops} and _dtypes(program) <= {*plain.dtypes}:
                 yield words, plain.observe(program)
         if _dtypes(program) == {"float32"} and "float64" in target.dtypes and not _rounds(program):
             yield "in float64", target.observe(_widened(program))
 
     return run
+
+
+@lru_cache(maxsize=4)
+def _plainest(target: Target) -> tuple[tuple[str, Target], ...]:
+    """Returns the framework without the mode, and the words for it; empty without a mode. It is kept, because it may
+    be a process.
+    """
+    return tuple((words, plain.crash_as_error()) for words, plain in list(target.simpler_modes().items())[-1:])
 
 
 def _uses(program: Program) -> set[str]:
