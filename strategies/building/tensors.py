@@ -7,7 +7,11 @@ with large values.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle, islice
+
 from autograd_conformance.ops.rows.domains import ANY, Domain
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Literal, Shape
 from autograd_conformance.programs.own_numpy import np
 
@@ -48,6 +52,12 @@ def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
             return values * LARGE
         case _:
             return domain.fit(values)
+
+
+def repeated(numbers: Sequence[float], shape: Shape, dtype: str) -> Literal:
+    """Returns a tensor of some numbers in turn, each rounded to its dtype."""
+    rounded = np.asarray(numbers, dtype).tolist()
+    return Literal(tuple(islice(cycle(rounded), size(shape))), shape, dtype)
 
 
 def literal(data: bytes, shape: Shape, dtype: str, domain: Domain = ANY) -> Literal:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice, product
 
 from autograd_conformance.checking.audit.programs import called, sampling, supported
+from autograd_conformance.ops.rows.domains import Array
 from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
@@ -249,20 +250,29 @@ def edges(op: str, dtype: str) -> Iterator[Program]:
     """
     row = alphabet.current().row(op)
     for place, domain in enumerate(row.domains):
-        edge = domain.edge
-        for first in row.fresh if edge is not None else ():
-            if edge is None or 0 in first or not alphabet.current().admits(first) or not takes(row, first):
-                continue
-            sampler = sampling(zlib.crc32(f"{op} edge {first}".encode()), dtype, first)
-            program = called(sampler, sampler.ops.draw(op, fresh=True), op)
-            step = next((step for step in program or () if isinstance(step, Apply) and step.op == op), None)
-            leaf = step and sampler.reference.steps[step.args[place].at]
-            if program is None or step is None or not isinstance(leaf, Leaf):
-                continue
-            moved = edge(sampler.reference.values[step.args[place]])
-            value = replace(leaf.value, data=tuple(moved.ravel().tolist()))
-            if value != leaf.value:
-                yield replaced(program, step.args[place].at, replace(leaf, value=value))
+        if domain.edge is not None:
+            made = (_at_edge(row, place, domain.edge, first, dtype) for first in row.fresh)
+            yield from (program for program in made if program is not None)
+
+
+def _at_edge(row: Op, place: int, edge: Callable[[Array], Array], first: Shape, dtype: str) -> Program | None:
+    """Returns a program of an op with the operand at a place moved to an edge; None if the op does not take this shape,
+    or `edge` moves nothing.
+    """
+    if 0 in first or not alphabet.current().admits(first) or not takes(row, first):
+        return None
+    sampler = sampling(zlib.crc32(f"{row.name} edge {first}".encode()), dtype, first)
+    program = called(sampler, sampler.ops.draw(row.name, fresh=True), row.name)
+    step = next((step for step in program or () if isinstance(step, Apply) and step.op == row.name), None)
+    if program is None or step is None:
+        return None
+    operand = step.args[place]
+    leaf = program[operand.at]
+    if not isinstance(leaf, Leaf):
+        return None
+    moved = edge(sampler.reference.values[operand])
+    value = replace(leaf.value, data=tuple(moved.ravel().tolist()))
+    return None if value == leaf.value else replaced(program, operand.at, replace(leaf, value=value))
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:

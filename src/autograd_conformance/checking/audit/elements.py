@@ -13,10 +13,10 @@ from autograd_conformance.checking.audit.tails import last_call
 from autograd_conformance.ops.rows.row import choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.dtypes import DTYPES
-from autograd_conformance.programs.language import Apply, Attrs, Instruction, Leaf, Literal, Program, Ref
-from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.language import Apply, Attrs, Instruction, Leaf, Program, Ref
 from autograd_conformance.rules.judge.checks.elements import ELEMENTWISE, is_elementwise
 from autograd_conformance.strategies.building.alphabet import Alphabet
+from autograd_conformance.strategies.building.tensors import repeated
 
 SHAPE = (37,)
 """The shape of the operands: no multiple of a group of 2, 4, 8 or 16 elements."""
@@ -71,10 +71,6 @@ def _operands(op: str, arity: int, dtype: str) -> Iterator[tuple[float, ...]]:
 
 def _steps(op: str, numbers: tuple[float, ...], attrs: Attrs, dtype: str, alphabet: Alphabet) -> Iterator[Instruction]:
     operands = tuple(Ref(at) for at in range(len(numbers)))
-    yield from (Leaf(_filled(number, dtype)) for number in numbers)
+    yield from (Leaf(repeated((number,), SHAPE, dtype)) for number in numbers)
     yield Apply(op, operands, attrs)
-    yield last_call(Ref(len(numbers)), operands, _filled(1.0, dtype), alphabet)
-
-
-def _filled(number: float, dtype: str) -> Literal:
-    return Literal((float(np.asarray(number, dtype)),) * SHAPE[0], SHAPE, dtype)
+    yield last_call(Ref(len(numbers)), operands, repeated((1.0,), SHAPE, dtype), alphabet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, cycle, islice
+from itertools import chain, islice
 
 from autograd_conformance.checking.audit import elements
 from autograd_conformance.checking.audit.programs import forms
@@ -13,11 +13,12 @@ from autograd_conformance.checking.audit.tails import last_call
 from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.programs.language import Apply, Attrs, Leaf, Literal, Program, Ref, Shape
+from autograd_conformance.programs.language import Apply, Attrs, Leaf, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.rules.judge.checks.kinks import keeps_convention
 from autograd_conformance.strategies.building.alphabet import Alphabet
+from autograd_conformance.strategies.building.tensors import repeated
 
 NUMBERS = (0.0, 1.0, -1.0)
 """The numbers of the operands, besides an op's kinks and the numbers among its attributes."""
@@ -68,22 +69,17 @@ def _numbers(row: Op, attrs: Attrs) -> tuple[float, ...]:
 def _elementwise(row: Op, dtype: str, alphabet: Alphabet) -> Iterator[Program]:
     shapes = (SHAPE, *next(iter(rest_of(row, SHAPE)), ()))
     operands = tuple(Ref(at) for at in range(len(shapes)))
-    last = last_call(Ref(len(shapes)), operands, _literal((1.0, 2.0, 3.0), SHAPE, dtype), alphabet)
+    last = last_call(Ref(len(shapes)), operands, repeated((1.0, 2.0, 3.0), SHAPE, dtype), alphabet)
     for attrs in choices_of(row, shapes)[:FORMS]:
         for number in _numbers(row, attrs):
-            leaves = [Leaf(_literal((number,), shape, dtype)) for shape in shapes]
+            leaves = [Leaf(repeated((number,), shape, dtype)) for shape in shapes]
             yield Program((*leaves, Apply(row.name, operands, attrs), last))
-
-
-def _literal(numbers: Sequence[float], shape: Shape, dtype: str) -> Literal:
-    rounded = [float(np.asarray(number, dtype)) for number in numbers]
-    return Literal(tuple(islice(cycle(rounded), size(shape))), shape, dtype)
 
 
 def _filled(program: Program, number: float) -> Program:
     """Returns a program in which each element of each leaf is one number."""
     steps = [
-        replace(step, value=_literal((number,), step.value.shape, step.value.dtype)) if isinstance(step, Leaf) else step
+        replace(step, value=repeated((number,), step.value.shape, step.value.dtype)) if isinstance(step, Leaf) else step
         for step in program
     ]
     return replace(program, instructions=tuple(steps))

@@ -9,10 +9,10 @@ from contextlib import suppress
 from autograd_conformance.checking.audit.programs import sampling, supported
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import COARSE
-from autograd_conformance.programs.language import Literal, Program, Shape
-from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.language import Program, Shape
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, choices, variants
+from autograd_conformance.strategies.building.tensors import repeated
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
 SHAPES: tuple[Shape, ...] = ((2, 17), (3,), ())
@@ -22,6 +22,8 @@ more elements than a processor computes at once, and not a multiple of them.
 
 SMALL = (0.0, 2.0**-14, 2.0**-24, 2.0**-7)
 """Gradients: the squares of the first three are 0 in float16."""
+
+SMALL_SHAPE = (len(SMALL),)
 
 
 def programs(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
@@ -59,14 +61,10 @@ def small(name: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 def _small(chosen: OptimizerChoice, dtype: str) -> Program | None:
     sampler = sampling(0, dtype, tracked=True)
-    leaf = sampler.leaf(value=_literal((1.0, 2.0, 3.0, 4.0), dtype))
-    sampler.actions.backward(leaf, cotangents=[_literal(SMALL, dtype)])
+    leaf = sampler.leaf(value=repeated((1.0, 2.0, 3.0, 4.0), SMALL_SHAPE, dtype))
+    sampler.actions.backward(leaf, cotangents=[repeated(SMALL, SMALL_SHAPE, dtype)])
     sampler.actions.step([leaf], *chosen)
     return supported(sampler)
-
-
-def _literal(numbers: Sequence[float], dtype: str) -> Literal:
-    return Literal(tuple(float(np.asarray(number, dtype)) for number in numbers), (len(numbers),), dtype)
 
 
 def _steps(chosen: OptimizerChoice, dtype: str, first: str) -> Program | None:

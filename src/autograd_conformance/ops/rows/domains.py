@@ -59,7 +59,7 @@ def strictly(domain: Domain) -> Domain:
     return replace(domain, smooth_outside=None)
 
 
-def _everywhere(x: Array) -> bool:
+def everywhere(x: Array) -> bool:
     return True
 
 
@@ -113,7 +113,7 @@ def _spread(x: Array) -> Array:
 
 
 ANY = Domain("any", lambda x: True, lambda x: x)
-SMALL = between(-4.0, 4.0, "within 4", _everywhere)
+SMALL = between(-4.0, 4.0, "within 4", everywhere)
 POSITIVE = Domain("positive", lambda x: x.size == 0 or x.min() >= 0.1, lambda x: np.abs(x) + 0.25, _inside(0.0))
 NONZERO = Domain(
     "off zero",
@@ -153,9 +153,7 @@ ZEROS_APART = Domain("zeros apart", _zeros_apart, _with_zeros_apart)
 
 def within(bound: float) -> Domain:
     """Makes the domain of values of at most `bound` (4 or more) in magnitude, which contains all drawn values."""
-    return Domain(
-        f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x, _everywhere
-    )
+    return Domain(f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x, everywhere)
 
 
 def off_steps(first: float) -> Domain:
@@ -208,12 +206,14 @@ def _dominant(x: Array) -> Array:
     return np.clip(x, -4, 4) / 4 + (n + 0.5) * np.eye(m, n)
 
 
-def _has_equal_rows(x: Array) -> bool:
+def has_equal_rows(x: Array) -> bool:
     """Whether the first and the last row of each matrix are equal, and the others make the matrix invertible."""
-    y = _matrices(x)
-    if x.shape[-2] < 2 or not np.array_equal(y[:, 0], y[:, -1]):
+    if x.ndim < 2 or x.shape[-2] < 2:
         return False
-    return bool(np.linalg.svd(y[:, 1:], compute_uv=False).min(initial=np.inf) >= 0.5)
+    y = _matrices(x)
+    return np.array_equal(y[:, 0], y[:, -1]) and bool(
+        np.linalg.svd(y[:, 1:], compute_uv=False).min(initial=np.inf) >= 0.5
+    )
 
 
 def with_equal_rows(x: Array) -> Array:
@@ -295,7 +295,7 @@ def _differences_off_one(x: Array) -> bool:
 
 
 INVERTIBLE = Domain("well-conditioned", _invertible, _dominant)
-DETERMINED = replace(INVERTIBLE, smooth_outside=lambda x: _invertible(x) or _has_equal_rows(x), edge=with_equal_rows)
+DETERMINED = replace(INVERTIBLE, smooth_outside=lambda x: _invertible(x) or has_equal_rows(x), edge=with_equal_rows)
 """Matrices whose determinant is not 0; but it is a polynomial, and so smooth where it is 0, too."""
 DOMINANT = Domain("diagonally dominant", _diagonally_dominant, _dominant)
 POSITIVE_DEFINITE = Domain("positive definite", _positive_definite, _symmetric_spread)

@@ -6,7 +6,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autograd_conformance.ops.rows.domains import POSITIVE, SMALL, SQUARABLE, Domain, between, strictly, with_equal_rows
+from autograd_conformance.ops.rows.domains import (
+    POSITIVE,
+    SMALL,
+    SQUARABLE,
+    Domain,
+    between,
+    everywhere,
+    has_equal_rows,
+    strictly,
+    with_equal_rows,
+)
 from autograd_conformance.ops.rows.row import LARGEST, Certainty, Op, table
 from autograd_conformance.ops.rows.shapes import broadcast, every, nonempty, offer, ranked, same, shaped, size
 from autograd_conformance.programs.language import Shape
@@ -42,21 +52,9 @@ def _as_complex(x: Array) -> Array:
     return x[..., 0] + 1j * x[..., 1]
 
 
-def _everywhere(x: Array) -> bool:
-    return True
-
-
 def _with_zero(x: Array) -> Array:
     """Returns numbers of which the first, a real or a complex one, is 0."""
     return np.where(np.indices(x.shape)[0] > 0, x, 0.0) if x.ndim else np.zeros_like(x)
-
-
-def _has_equal_rows(x: Array) -> bool:
-    """Whether the first and the last row of each matrix are equal, and the others make the matrix invertible."""
-    y = _as_complex(x).reshape(-1, *x.shape[-3:-1])
-    if y.shape[-2] < 2 or not np.array_equal(y[:, 0], y[:, -1]):
-        return False
-    return bool(np.linalg.svd(y[:, 1:], compute_uv=False).min(initial=np.inf) >= 0.5)
 
 
 def _invertible(x: Array) -> bool:
@@ -75,10 +73,10 @@ COMPLEX_NONZERO = Domain(
     "off complex zero", lambda x: _apart_from_zero(x) and bool(np.abs(x).max(initial=0) <= 1000), _moved_from_zero
 )
 COMPLEX_INVERTIBLE = Domain("well-conditioned complex", _invertible, _dominant)
-COMPLEX_FACTORS = replace(COMPLEX_NONZERO, smooth_outside=_everywhere, edge=_with_zero)
+COMPLEX_FACTORS = replace(COMPLEX_NONZERO, smooth_outside=everywhere, edge=_with_zero)
 COMPLEX_DETERMINED = replace(
     COMPLEX_INVERTIBLE,
-    smooth_outside=lambda x: _invertible(x) or _has_equal_rows(x),
+    smooth_outside=lambda x: _invertible(x) or has_equal_rows(_as_complex(x)),
     edge=lambda x: np.stack([with_equal_rows(x[..., 0]), with_equal_rows(x[..., 1])], axis=-1),
 )
 RADIUS = replace(POSITIVE, smooth_outside=lambda x: x.size == 0 or x.min() >= 0, edge=_with_zero)

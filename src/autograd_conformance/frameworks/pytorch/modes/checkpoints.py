@@ -126,14 +126,14 @@ class ReentrantCheckpoint(Checkpoint):
         The region contains no detach, no change of grad mode, and no random op with the shape of a value that requires
         grad. It contains no views, because the result of a custom function must not be written to if it is a view.
         """
-        first = run[0] if run else at
+        first, needs_grad = run[0] if run else at, requires_grad(program, at)
         return (
             is_repeatable(program, at, run)
             and not may_be_view(program[at])
             and not is_random(program[at])
             and program.mode(at) == program.mode(first)
-            and requires_grad(program, at) is not None
-            and requires_grad(program, at) == requires_grad(program, first)
+            and needs_grad is not None
+            and needs_grad == requires_grad(program, first)
         )
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:

@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import DTYPES
-from autograd_conformance.programs.language import Apply, Attrs, Backward, BackwardCall, Grad, Leaf, Literal, Ref
+from autograd_conformance.programs.language import (
+    Apply,
+    Attrs,
+    Backward,
+    BackwardCall,
+    Grad,
+    Leaf,
+    Literal,
+    Program,
+    Ref,
+)
 from autograd_conformance.programs.observations import Observation, Returned
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.judge.state import Judging
@@ -33,13 +43,12 @@ def judge_elements(judging: Judging, observation: Observation) -> Violation | No
     violation if elements differ by more than half of the digits of their dtype where all operands and the cotangent
     are equal, or if only one of them is NaN or infinite.
     """
-    *leaves, step, call = judging.program.instructions if len(judging.program) > 2 else (None,) * 3
-    if not isinstance(step, Apply) or not isinstance(call, BackwardCall) or not is_elementwise(step.op, step.attrs):
+    found = lone_op(judging.program)
+    if found is None:
         return None
-    literals = [leaf.value for leaf in leaves if isinstance(leaf, Leaf)]
-    operands = tuple(Ref(at) for at in range(len(leaves)))
-    root, given = Ref(len(leaves)), call.cotangents[0]
-    if len(literals) < len(leaves) or step.args != operands or call.roots != (root,) or given is None:
+    literals, step, call = found
+    root, given = Ref(len(literals)), call.cotangents[0]
+    if not is_elementwise(step.op, step.attrs) or given is None:
         return None
     if len({literal.shape for literal in (*literals, given)}) > 1 or not judging.applies(RULE):
         return None
@@ -50,11 +59,26 @@ def judge_elements(judging: Judging, observation: Observation) -> Violation | No
     near = np.sqrt(DTYPES[judging.dtype].epsilon)
     for at, name, ref, value in observed(observation, call, root):
         for places in groups if value.shape == given.shape else ():
-            found = _difference(value.ravel(), places, near)
-            if found is not None:
-                difference = UnequalElements(name, *found)
+            unequal = _difference(value.ravel(), places, near)
+            if unequal is not None:
+                difference = UnequalElements(name, *unequal)
                 return Violation(RULE, at, difference, (Allowed(EqualElements(), RULE),), ref, step.op)
     return None
+
+
+def lone_op(program: Program) -> tuple[list[Literal], Apply, BackwardCall] | None:
+    """Returns the operands, the op and the call of a program that is an op on leaves, and a call from its only result,
+    and nothing else; None for other programs.
+    """
+    match program.instructions:
+        case (Leaf(), *_, Apply() as step, Backward() | Grad() as call):
+            leaves = program.instructions[:-2]
+            literals = [leaf.value for leaf in leaves if isinstance(leaf, Leaf)]
+            operands, root = tuple(Ref(at) for at in range(len(leaves))), Ref(len(leaves))
+            is_whole = step.args == operands and call.roots == (root,) and len(literals) == len(leaves)
+            return (literals, step, call) if is_whole else None
+        case _:
+            return None
 
 
 def is_elementwise(op: str, attrs: Attrs) -> bool:

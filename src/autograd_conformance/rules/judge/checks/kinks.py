@@ -7,18 +7,18 @@ the other run: infinity times zero is NaN in some ways of computing a gradient, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import DTYPES
-from autograd_conformance.programs.language import Apply, BackwardCall, Instruction, Leaf, Program, Ref
+from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation, Raised, is_inconclusive
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.staging.derivatives import array
-from autograd_conformance.rules.judge.checks.elements import observed
+from autograd_conformance.rules.judge.checks.elements import lone_op, observed
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import SameElsewhere
 from autograd_conformance.rules.violations.observed import DiffersFromRun
@@ -57,13 +57,12 @@ def judge_kinks(judging: Judging, observation: Observation, others: OtherRuns) -
     violation if an element of the result or of a gradient differs from that in another run, which has only finite
     numbers, by more than half of the digits of their dtype.
     """
-    *leaves, step, call = judging.program.instructions if len(judging.program) > 2 else (None,) * 3
-    if not isinstance(step, Apply) or not isinstance(call, BackwardCall) or not keeps_convention(step.op):
+    lone = lone_op(judging.program)
+    if lone is None or not keeps_convention(lone[1].op) or not judging.applies(RULE):
         return None
-    operands, root = tuple(Ref(at) for at in range(len(leaves))), Ref(len(leaves))
-    if step.args != operands or call.roots != (root,) or len(_values(leaves)) < len(leaves):
-        return None
-    if not judging.applies(RULE) or is_smooth(step, _values(leaves)):
+    literals, step, call = lone
+    root = Ref(len(literals))
+    if is_smooth(step, {Ref(at): array(literal) for at, literal in enumerate(literals)}):
         return None
     scale = max(map(abs, call.cotangents[0].data), default=0.0) if call.cotangents[0] is not None else 1.0
     found = {name: (at, ref, value) for at, name, ref, value in observed(observation, call, root)}
@@ -85,11 +84,6 @@ def judge_kinks(judging: Judging, observation: Observation, others: OtherRuns) -
                 difference = DiffersFromRun(name, place, numbers[0])
                 return Violation(RULE, at, difference, (Allowed(expected, RULE),), ref, step.op)
     return None
-
-
-def _values(leaves: Sequence[Instruction | None]) -> dict[Ref, np.ndarray]:
-    """Returns the arrays of those of some instructions that are leaves."""
-    return {Ref(at): array(leaf.value) for at, leaf in enumerate(leaves) if isinstance(leaf, Leaf)}
 
 
 def _difference(value: np.ndarray, wanted: np.ndarray, scale: float) -> int | None:

@@ -146,8 +146,10 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
 
 def _vanishes(step: Step, leaf: Ref, dtype: str) -> bool:
     """Whether the dtype has no number as small as the one that keeps a step's formula from dividing by 0."""
+    if dtype not in COARSE:
+        return False
     small = OPTIMIZERS[step.optimizer].formula(dict(dict(grouped(step))[leaf])).get("eps")
-    return dtype in COARSE and isinstance(small, float) and small < DTYPES[dtype].smallest
+    return isinstance(small, float) and small < DTYPES[dtype].smallest
 
 
 def _may_vanish(judging: Judging, step: Step, leaf: Ref, dtype: str) -> bool:
