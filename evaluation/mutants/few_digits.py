@@ -190,13 +190,14 @@ class StepsInFewerDigits(Brief):
 
 
 class FusedWithoutEps(Brief):
-    """A fused step of Adam divides by the root of 0 where a gradient's square is 0 in float16."""
+    """A fused step of Adam with the default eps divides by 0 where a gradient's square is 0 in float16."""
 
     only, killed_by = ("float16",), ("optimizers/finite",)
 
     def step(self, leaves: Roots, optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
         super().step(leaves, optimizer, settings, groups)
-        if optimizer == "adam" and dict(settings).get("fused"):
+        given = dict(settings)
+        if optimizer == "adam" and given.get("fused") and "eps" not in given:
             for leaf in leaves:
                 if leaf.grad is not None:
                     leaf.data.masked_fill_(leaf.grad.square() == 0, float("nan"))
