@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 
@@ -17,6 +18,8 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
+from examples.tiny_adapter import Tiny
+from tests.frameworks.adapters.misbehaving import ReadsLiveGradients
 
 MISBEHAVING = "tests.frameworks.adapters.misbehaving"
 
@@ -166,3 +169,17 @@ def test_a_program_names_the_mistake(name):
     programs = [program(text) for text in (TWICE, DETACHED, *([WITH_MORE[name]] if name in WITH_MORE else []))]
     with pytest.raises(AdapterError, match=re.escape(ANSWERED[name])):
         [observed(each, adapter) for each in programs]
+
+
+def test_an_adapter_in_the_place_of_a_trusted_one_is_not_trusted():
+    trusted = [Tiny() for _ in range(100)]
+    for adapter in trusted:
+        observed(program(DETACHED), adapter)
+    places = {*map(id, trusted)}
+    del adapter, trusted
+    gc.collect()
+    others = [adapter for adapter in [ReadsLiveGradients() for _ in range(1000)] if id(adapter) in places]
+    assert others, "no later adapter got the place of an earlier one"
+    for adapter in others:
+        with pytest.raises(AdapterError, match=re.escape(ANSWERED["ReadsLiveGradients"])):
+            observed(program(DETACHED), adapter)

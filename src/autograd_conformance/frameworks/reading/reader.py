@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempt
@@ -20,8 +21,10 @@ from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.observations import Gradient, Tensor
 from autograd_conformance.programs.own_numpy import np
 
-_TRUSTED: set[int] = set()
-"""`id`s of the adapters whose `read` was found to return copies of gradients."""
+_TRUSTED: WeakValueDictionary[int, Adapter] = WeakValueDictionary()
+"""By their `id`, the adapters whose `read` was found to return copies of gradients. It holds no adapter that is gone: a
+later one may get its `id`.
+"""
 
 _WHOLE = frozenset({int})
 
@@ -69,7 +72,7 @@ class Reader:
             return None
         if not self.is_trusted:
             self._read_required("read", lambda value: validation.check_copy(adapter, value, "a gradient"), gradient)
-            _TRUSTED.add(id(adapter))
+            _TRUSTED[id(adapter)] = adapter
             self.is_trusted = True
         identity, second = (
             self.read_optional("identity", self.identity, gradient),
