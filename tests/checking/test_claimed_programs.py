@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Iterator
 
 import pytest
 
+import suites
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
@@ -18,19 +21,24 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.strategies.building import alphabet
-from suites import test_errors, test_higher_ops, test_optimizers, test_views, test_write_pairs
 
-FIXED = [
-    (test_errors.test_each_way, "way"),
-    (test_higher_ops.test_op_samples, "op"),
-    (test_higher_ops.test_third_samples, "op"),
-    (test_higher_ops.test_write_samples, "write"),
-    (test_optimizers.test_settings, "name"),
-    (test_views.test_written, "op"),
-    (test_write_pairs.test_op, "op"),
-    (test_write_pairs.test_write, "write"),
-]
-SAMPLES = {"op": ("exp", "matmul", "reshape", "select"), "write": ("exp_", "mul_")}
+OPS = ("exp", "matmul", "reshape", "select")
+"""The ops that are tried of a test with all ops."""
+
+SAMPLES = {*OPS, "exp_", "mul_", "abs", "max"}
+"""The ops and writes that are tried of a test's own list, if it has one of them."""
+
+
+def fixed_tests() -> Iterator[tuple[Callable[..., None], str]]:
+    """Yields the tests of the suites that run fixed programs, each with its parameter."""
+    for each in pkgutil.iter_modules(suites.__path__, "suites."):
+        for name, test in vars(importlib.import_module(each.name)).items():
+            taken = {*inspect.signature(test).parameters} if name.startswith("test_") else set()
+            if {"check", "prepared"} < taken and len(taken) == 3:
+                yield test, (taken - {"check", "prepared"}).pop()
+
+
+FIXED = [*fixed_tests()]
 
 
 class Claiming(InProcess):
@@ -41,12 +49,11 @@ class Claiming(InProcess):
         return super().observe(program)
 
 
-def values(test: Callable[..., None], parameter: str) -> list[str]:
+def values(test: Callable[..., None]) -> list[str]:
     """The values of a test's parameter, or a sample of them."""
-    if parameter in SAMPLES:
-        return [*SAMPLES[parameter]]
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
-    return [str(getattr(value, "values", (value,))[0]) for value in marks[0].args[1]]
+    found = [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] if marks else [*OPS]
+    return [value for value in found if value in SAMPLES] or found
 
 
 @pytest.mark.parametrize("framework", ["torch-func", "torch-jvp", "autograd"])
@@ -59,6 +66,6 @@ def test_no_program_needs_what_is_not_claimed(framework: str, test: Callable[...
         return  # a run leaves out the tests of a rule that does not apply
     assert {*inspect.signature(test).parameters} == {"check", "prepared", parameter}
     with alphabet.using(prepared.alphabet):
-        for value in values(test, parameter):
+        for value in values(test):
             with contextlib.suppress(NotApplicable, NothingDrawn):
                 test(check, prepared, value)

@@ -77,7 +77,7 @@ def test_as_many_numbers_are_left_as_the_fault_needs():
 
 
 def test_tensors_that_a_reader_takes_in_stay():
-    program = sine(2, 4)
+    program = sine(2, 3)
     target, framework = InProcess(FaultySine(lambda x: x > 0)), FaultySine(lambda x: x > 0)
     violation = first_violation(program, run(program, framework), target)
     assert violation is not None

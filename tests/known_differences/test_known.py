@@ -81,6 +81,17 @@ def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str) -> N
     assert {entry for entry in known(mode) if entry.inherited} >= {*known("torch")}
 
 
+FILES = {file.stem: file for folder in FOLDERS for file in folder.glob("*.toml")}
+INCLUDED = frozenset({"torch-batches", "torch-determinants", "torch-nested-tangents"})
+"""Files that are parts of others."""
+
+
+@pytest.mark.parametrize("mode", sorted(name for name in FILES if name.partition("-")[0] in FILES and "-" in name))
+def test_a_mode_inherits_what_is_listed_of_its_framework(mode: str) -> None:
+    inherits = {*read(FILES[mode.partition("-")[0]])} <= {*read(FILES[mode])}
+    assert inherits == (mode not in INCLUDED)
+
+
 def test_what_two_included_files_include_is_there_once() -> None:
     entries = known("torch-compile-checkpoint")
     assert len(entries) == len(set(entries)) > len(known("torch"))
@@ -264,16 +275,18 @@ def test_an_entry_that_names_its_case_is_taken(said: str, tmp_path: Path) -> Non
         ("a = leaf [1, 2]; b = leaf [1, 2, 3]; c = add a b", "the program is not well-formed: "),
         ("a = leaf [[1, 2]]; b = add a a; c = matmul b b", "the program is not well-formed: "),
         ("a = leaf [1]; b = add a a; c = reshape b shape=(2,)", "the program is not well-formed: "),
+        (
+            "a = leaf [1]; b, c = add a a",
+            "the program is not well-formed: ValueError: the number of results is 1, not 2",
+        ),
     ],
 )
-def test_a_witness_of_shapes_that_do_not_fit_is_refused(program: str, says: str, tmp_path: Path) -> None:
+def test_a_witness_that_no_framework_can_run_is_refused(program: str, says: str, tmp_path: Path) -> None:
     text = f'[[known]]\nrule = "gradients/op"\nop = "add"\nreason = "r"\nrelative = 0.1\nwitness = "{program}"\n'
     assert f"x.toml, line 1: witness: {says}" in refused(tmp_path / "x.toml", text)
 
 
-@pytest.mark.parametrize(
-    "file", sorted(file for folder in FOLDERS for file in folder.glob("*.toml")), ids=lambda file: file.stem
-)
+@pytest.mark.parametrize("file", sorted(FILES.values()), ids=lambda file: file.stem)
 def test_the_witness_of_each_entry_that_comes_with_the_suite_can_show_it(file: Path) -> None:
     for entry in read(file):
         assert entry.inherited or witness_problem(entry) is None, (entry.rule, entry.op, witness_problem(entry))
@@ -406,9 +419,7 @@ def test_a_file_without_tried_versions_has_those_of_the_files_that_it_includes(t
         tried_versions(tmp_path / "d.toml")
 
 
-@pytest.mark.parametrize(
-    "path", [file for folder in FOLDERS for file in folder.glob("*.toml")], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", FILES.values(), ids=FILES)
 def test_each_file_of_the_suite_says_what_was_tried(path: Path) -> None:
     assert tried_versions(path)
 

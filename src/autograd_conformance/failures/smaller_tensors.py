@@ -11,9 +11,10 @@ from dataclasses import replace
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Backward, Grad, Instruction, Leaf, Literal, Program, Shape
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.violations.observed import DiffersFromRun
 from autograd_conformance.rules.violations.violation import Violation
 
-MANY = 8
+MANY = 7
 """Number of elements above which a tensor is made smaller; those of drawn programs have fewer."""
 
 Part = tuple[slice, ...]
@@ -43,7 +44,7 @@ def _tensors(step: Instruction) -> list[Literal]:
 
 
 def _parts(shape: Shape, violation: Violation) -> Iterator[Part]:
-    worst = _worst(violation)
+    worst = _worst(violation, shape)
     if worst is not None and len(worst) == len(shape) and all(at < length for at, length in zip(worst, shape)):
         yield tuple(slice(at, at + 1) for at in worst)
     for axis, length in enumerate(shape):
@@ -52,10 +53,13 @@ def _parts(shape: Shape, violation: Violation) -> Iterator[Part]:
             yield tuple(half if k == axis else slice(None) for k in range(len(shape)))
 
 
-def _worst(violation: Violation) -> tuple[int, ...] | None:
-    """Returns the place of the element whose error is the largest in units of its bound; None if no elements were
-    compared.
+def _worst(violation: Violation, shape: Shape) -> tuple[int, ...] | None:
+    """Returns the place of the element that differs from another run, in a tensor of this shape, or of the element
+    whose error is the largest in units of its bound; None if no elements were compared.
     """
+    if isinstance(violation.observed, DiffersFromRun):
+        at = violation.observed.place
+        return tuple(map(int, np.unravel_index(at, shape))) if at < size(shape) else None
     got, want, bound = violation.got, violation.want, violation.bound
     if got is None or want is None or not got.size or got.shape != want.shape:
         return None

@@ -231,6 +231,8 @@ class Reference:
     def _apply(self, at: int, step: Apply, recording: bool, observed: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
         made = self._applied(at, step.op, step.args, step.attrs, operands)
+        if len(made) != step.results:
+            raise ValueError(f"the number of results is {len(made)}, not {step.results}")
         draws = step.op in RANDOM
         if draws and observed is not None and isinstance(observed.outcome, Returned):
             found = observed.outcome.values

@@ -65,7 +65,7 @@ def _steps(op: str, operand: Literal, order: int, alphabet: Alphabet) -> Iterato
     yield Leaf(operand)
     yield Apply(op, (Ref(0),), ())
     if order == 2:
-        yield Grad((Ref(1),), (Ref(0),), (ones,), None, True)
+        yield _functional_call(Ref(1), (Ref(0),), ones, alphabet, create_graph=True)
     yield last_call(Ref(order), (Ref(0),), ones, alphabet)
 
 
@@ -73,8 +73,16 @@ def last_call(root: Ref, operands: tuple[Ref, ...], cotangent: Literal, alphabet
     """Returns a call that leaves the gradients of the operands in them, or else returns the gradients, as the framework
     can.
     """
-    imperative = alphabet.can(Capability.IMPERATIVE)
-    return Backward((root,), (cotangent,)) if imperative else Grad((root,), operands, (cotangent,))
+    if alphabet.can(Capability.IMPERATIVE):
+        return Backward((root,), (cotangent,))
+    return _functional_call(root, operands, cotangent, alphabet)
+
+
+def _functional_call(
+    root: Ref, operands: tuple[Ref, ...], cotangent: Literal, alphabet: Alphabet, create_graph: bool = False
+) -> Grad:
+    zeros = not alphabet.can(Capability.UNUSED)
+    return Grad((root,), operands, (cotangent,), create_graph=create_graph, materialize_grads=zeros)
 
 
 def single(program: Program) -> Iterator[Program]:
