@@ -18,9 +18,12 @@ import numpy as np
 import pytest
 import torch
 
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import print_line
 from autograd_conformance.failures.script import script
+from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -42,6 +45,7 @@ from autograd_conformance.rules.violations.shared import (
     SharedMemory,
 )
 from autograd_conformance.rules.violations.violation import Allowed, Violation
+from evaluation.mutants.derivatives import AbsAtZero
 from evaluation.mutants.printed import violation_of
 
 TORCH = Torch()
@@ -391,3 +395,34 @@ def test_before_a_call_that_raises_it_is_printed_that_it_must_return():
 def test_a_template_with_quotation_marks_is_printed_as_code():
     assert print_line('getattr(a, "grad") is', "1") == "print('getattr(a, \"grad\") is', 1)"
     assert print_line("a is", "a") == 'print("a is", a)'
+
+
+def script_of(text: str, adapter: Adapter) -> str:
+    """The script of the first violation of a program."""
+    program, target = parse(text), InProcess(adapter)
+    observation = target.observe(program)
+    violation = first_violation(program, observation, target)
+    assert violation is not None
+    return script(Case(program, observation, violation, target))
+
+
+def test_the_other_run_is_printed_too():
+    code = script_of(
+        "a = leaf 1; b = leaf 1; c = fmax a b; d, e = grad c wrt a, b with 2 materialize=True", load("torch-jvp")
+    )
+    with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
+        exec(code, {})
+    assert out.getvalue().splitlines() == [
+        "d is       tensor(0., dtype=torch.float64)",
+        "allowed:       the element is 2, as with torch.func.vjp",
+        "d is       tensor(2., dtype=torch.float64)",
+    ]
+
+
+def test_the_other_run_has_the_other_dtype():
+    code = script_of("a = leaf f32 0; b = abs a; backward b with f32 1", AbsAtZero())
+    one, other = code.split("# The same in float64:\n")
+    assert "torch.float32" in one and "torch.float64" in other and "torch.float32" not in other
+    with redirect_stdout(io.StringIO()) as out:
+        exec(code, {})
+    assert len(out.getvalue().splitlines()) == 3

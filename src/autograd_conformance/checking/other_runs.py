@@ -19,13 +19,18 @@ def other_runs(target: Target) -> OtherRuns:
     """
 
     def run(program: Program) -> Iterator[tuple[str, Observation]]:
-        for words, plain in _plainest(target):  # type: ignore[arg-type]  # each target is hashable
-            if _uses(program) <= {*plain.ops} and _dtypes(program) <= {*plain.dtypes}:
-                yield words, plain.observe(program)
-        if _dtypes(program) == {"float32"} and "float64" in target.dtypes and not _rounds(program):
-            yield "in float64", target.observe(_widened(program))
+        return ((words, other.observe(its_program)) for words, its_program, other in other_ways(program, target))
 
     return run
+
+
+def other_ways(program: Program, target: Target) -> Iterator[tuple[str, Program, Target]]:
+    """Yields the other ways to run a program: words for each, the program that runs, and the framework that runs it."""
+    for words, plain in _plainest(target):  # type: ignore[arg-type]  # each target is hashable
+        if _uses(program) <= {*plain.ops} and _dtypes(program) <= {*plain.dtypes}:
+            yield words, program, plain
+    if _dtypes(program) == {"float32"} and "float64" in target.dtypes and not _rounds(program):
+        yield "in float64", _widened(program), target
 
 
 @lru_cache(maxsize=4)

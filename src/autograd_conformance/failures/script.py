@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
+from autograd_conformance.checking.other_runs import other_ways
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, print_line, statements
 from autograd_conformance.failures.shown_values import (
@@ -33,7 +35,7 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.violations.expected import ExpectedError
+from autograd_conformance.rules.violations.expected import ExpectedError, SameElsewhere
 from autograd_conformance.rules.violations.observed import CotangentWritten, RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -55,7 +57,7 @@ def script(case: Case) -> str:
             lines += (_after_error if failed else _failing_line)(case, each.text, dialect)
             break
         lines += _earlier_line(program, each.text, outcome, dialect)
-    return assemble(program, dialect, lines)
+    return "\n".join([assemble(program, dialect, lines), *_other_script(case)])
 
 
 def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
@@ -119,6 +121,25 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
     elif isinstance(violation.observed, RaisedError):
         shown = [f'print("allowed on line {violation.at + 1}:", {all_allowed_text(violation)!r})', line]
     return shown
+
+
+def _other_script(case: Case) -> Iterator[str]:
+    """Yields the script that runs the program in the other way with which the rule compares it, and prints the value to
+    compare; nothing for other rules, or if code for the other framework cannot be printed.
+    """
+    violation = case.violation
+    words = {each.expected.run for each in violation.allowed if isinstance(each.expected, SameElsewhere)}
+    ways = other_ways(case.program, case.target) if words else ()
+    for way, program, target in ways:
+        if way not in words or target.dialect is None or violation.subject is None:
+            continue
+        lines = [f"# The same {way}:"]
+        for each in statements(program, observed_regions(program, target.observe(program)), target.dialect):
+            lines += [*each.before, each.text]
+        what = _subject_code(case, violation.subject, target.dialect) or ""
+        is_gradient = what != case.names[violation.subject]
+        lines.append(print_line(f"{what} is      ", elements_of(what, target.dialect, is_gradient)))
+        yield assemble(program, target.dialect, lines)
 
 
 def _hook_calls(case: Case, line: str) -> list[str]:
