@@ -21,6 +21,7 @@ from autograd_conformance.checking.audit.gating import NOTHING_WAITS
 from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.workers import audit
+from autograd_conformance.checking.budget import Spent
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Settings
@@ -45,7 +46,9 @@ from autograd_conformance.programs.language import Attrs, Grad, Leaf, Program, R
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reporting.records.failure import UNBATCHED
+from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.drawn import Drawn
 from examples import tiny
 from examples.tiny_adapter import Tiny
 
@@ -192,7 +195,27 @@ def test_what_is_known_of_one_is_no_fault_of_all(other: str):
     assert found.value.violation.op == "tanh"
 
 
-def test_what_is_wrong_only_together_is_told():
+class Cut(Check):
+    """A check whose part of the run's time is over after two programs."""
+
+    left = 2
+
+    def __call__(self, case: Program | Drawn | Related) -> None:
+        if not self.left:
+            raise Spent("the test's share of the budget ended")
+        self.left -= 1
+        super().__call__(case)
+
+
+def test_a_run_that_ends_before_each_was_run_alone_has_found_nothing():
+    """Each of the programs may show a known difference."""
+    check = Cut(InProcess(WrongTogether()))
+    with pytest.raises(Spent):
+        check_all(check, programs("sin", ("float64",)))
+    assert check.shortest is None
+
+
+def test_what_is_wrong_only_together_is_found():
     with pytest.raises(RuleViolated) as found:
         check_all(Check(InProcess(WrongTogether()), known=OF_TANH), programs("sin", ("float64",)))
     assert len(found.value.program) > 3

@@ -36,7 +36,7 @@ def check_all(check: Check, programs: Iterable[Program], plain: Callable[[Progra
     `plain` returns a program with ordinary numbers in place of special ones. A violation does not count if that program
     violates a rule, too: then that violation counts, unless it is a known difference.
     """
-    rest, worst, report = iter(programs), None, check.on_violation
+    rest, worst, report, before = iter(programs), None, check.on_violation, check.shortest
     least = len(SEVERITIES), True
     check.on_violation = None
     try:
@@ -53,7 +53,7 @@ def check_all(check: Check, programs: Iterable[Program], plain: Callable[[Progra
         if worst is None:
             raise
     finally:
-        check.on_violation = report
+        check.on_violation, check.shortest = report, before  # joined programs may show a known difference
     if worst is not None:
         _raise(check, worst)
 
