@@ -11,6 +11,7 @@ import pytest
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
+from autograd_conformance.frameworks.reading import reader
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -171,15 +172,9 @@ def test_a_program_names_the_mistake(name):
         [observed(each, adapter) for each in programs]
 
 
-def test_an_adapter_in_the_place_of_a_trusted_one_is_not_trusted():
-    trusted = [Tiny() for _ in range(100)]
-    for adapter in trusted:
-        observed(program(DETACHED), adapter)
-    places = {*map(id, trusted)}
-    del adapter, trusted
+def test_an_adapter_in_the_place_of_a_trusted_one_is_not_trusted(monkeypatch):
+    monkeypatch.setattr(reader, "id", lambda adapter: 0, raising=False)
+    observed(program(DETACHED), Tiny())
     gc.collect()
-    others = [adapter for adapter in [ReadsLiveGradients() for _ in range(1000)] if id(adapter) in places]
-    assert others, "no later adapter got the place of an earlier one"
-    for adapter in others:
-        with pytest.raises(AdapterError, match=re.escape(ANSWERED["ReadsLiveGradients"])):
-            observed(program(DETACHED), adapter)
+    with pytest.raises(AdapterError, match=re.escape(ANSWERED["ReadsLiveGradients"])):
+        observed(program(DETACHED), ReadsLiveGradients())
