@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograd_conformance.checking.check import first_violation
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Attrs, Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.violations.violation import Violation
 
 WALK = """
@@ -135,10 +135,10 @@ class Attached(Torch):
         return None
 
 
-def violation_of(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
+def violation_of(text: str, framework: Adapter) -> tuple[Program, Observation, Violation]:
     """A program that a framework fails, with the observation and the violation."""
-    program = parse(text, VOCABULARY)
-    observation = run(program, framework)
-    violation = judge(program, observation, Reference(program), framework.capabilities).violation
+    program, target = parse(text, VOCABULARY), InProcess(framework)
+    observation = target.observe(program)
+    violation = first_violation(program, observation, target)
     assert violation is not None
     return program, observation, violation

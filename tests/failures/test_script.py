@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import print_line
 from autograd_conformance.failures.script import script
@@ -354,8 +353,7 @@ def test_lines_bear_their_numbers():
 
 @pytest.mark.parametrize(("text", "framework", "printed"), SCRIPTS)
 def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[str]):
-    program, observation, violation = violation_of(text, framework)
-    code = script(Case(program, observation, violation, InProcess(framework)))
+    code = script_of(text, framework)
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
         exec(code, {})
     assert out.getvalue().splitlines() == printed
@@ -399,11 +397,7 @@ def test_a_template_with_quotation_marks_is_printed_as_code():
 
 def script_of(text: str, adapter: Adapter) -> str:
     """The script of the first violation of a program."""
-    program, target = parse(text), InProcess(adapter)
-    observation = target.observe(program)
-    violation = first_violation(program, observation, target)
-    assert violation is not None
-    return script(Case(program, observation, violation, target))
+    return script(Case(*violation_of(text, adapter), InProcess(adapter)))
 
 
 def test_the_other_run_is_printed_too():
