@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit import cancellation, corners, elements, kinks, tails, uses
+from autograd_conformance.checking.audit import cancellation, corners, elements, kinks, shared, tails, uses
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.checking.check import RuleViolated
@@ -39,6 +39,7 @@ def test_op_samples(check, prepared, op):
     check_all(check, audit.programs(op, prepared.drawable))
     check_all(check, corners.programs(op, prepared.drawable) if op not in prepared.faulty_ops else ())
     check_all(check, uses.programs(op, prepared.drawable, is_costly) if op not in prepared.faulty_ops else ())
+    check_all(check, shared.programs(op, prepared.drawable[0]) if op not in prepared.faulty_ops else ())
     check_all(check, audit.under_another_default(op, prepared.drawable))
     check_all(check, audit.forms(op, prepared.drawable[0]) if WHOLLY else ())
 

@@ -165,6 +165,7 @@ USED = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; c = exp a; z = leaf 
         (USED, overwriting.Replaces(), None),
         (USED, overwriting.Forgets(), None),
         (USED, overwriting.Unsaid(), "accumulation/unreached"),
+        (USED, overwriting.ForgetsNothing(), "accumulation/unreached"),
     ],
 )
 def test_what_a_call_finds_in_a_leaf(text: str, framework: overwriting.Tiny, rule: str | None):

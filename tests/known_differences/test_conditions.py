@@ -63,6 +63,7 @@ VIEW_OF_LEAF = f"{VIEW_LEAF}; c = expand_dims b dim=0"
 VIEW_OF_RESULT = "a = leaf [1, 2]; b = expand_dims a dim=0; requires b True; c = expand_dims b dim=0"
 IN = "a = leaf [0]; b = sigmoid a; write b exp_; c = multiply b b; d = sin a; backward {} with [1]"
 GIVEN = "a = leaf [1, 2, 3]; b = square a; c = unfold b dimension=0 size=2 step=1; d = sin c; {}; backward d with {}"
+MODES = "a = leaf [2]; no_grad: b = exp a; no_grad: {}; d = exp c"
 OUT = "a = leaf [[1, 2], [3, 4]]; {}; hook b observe; hook c observe"
 VIEW = "b = square a; c = matrix_transpose b"
 TWICE = "a = leaf [1, 2]; b = leaf [1, 2]; c = max a; d = {}"
@@ -360,6 +361,14 @@ ROWS: dict[str, list[Row]] = {
             True, OUT.format("b = square a; c = matrix_transpose a; d = detach c"), False, at=1, regions=region(1, 2, 3)
         ),
         row(True, OUT.format("b = square a; c = sin b; d = detach c"), False, at=1, regions=region(1, 2, 3)),
+    ],
+    "region_returns_recorded_view": [
+        row(True, MODES.format("enable_grad: c = squeeze a dim=(0,)"), True, at=3, regions=region(1, 2)),
+        row(True, MODES.format("enable_grad: c = squeeze a dim=(0,)"), False, at=3),
+        row(True, MODES.format("c = squeeze a dim=(0,)"), False, at=3, regions=region(1, 2)),  # not recorded
+        row(True, MODES.format("enable_grad: c = sin a"), False, at=3, regions=region(1, 2)),  # no view
+        row(True, MODES.format("enable_grad: c = squeeze b dim=(0,)"), False, at=3, regions=region(1, 2)),  # not of an input
+        row(True, "a = leaf [2]; b = exp a; c = squeeze a dim=(0,); d = exp c", False, at=3, regions=region(1, 2)),
     ],
     "duplicate_root": [
         row(True, ROOTS.format("b, b"), True),

@@ -117,8 +117,8 @@ class Traits:
     of an ended graph have no history, and anything recorded from one of them earlier, a leaf included, may be refused.
     PyTorch frees saved tensors, and does not affect graphs that share only leaves."""
     use_clears: bool = False
-    """Whether a leaf's `.grad` may be cleared when the leaf is used in a new computation (MyGrad). PyTorch keeps
-    `.grad` until it is cleared."""
+    """Whether using a leaf in a new computation clears its `.grad` (MyGrad). A view of the leaf may clear it or not.
+    PyTorch keeps `.grad` until it is cleared."""
 
     distinct_roots: bool = False
     """Whether a call refuses a root that is listed twice (PaddlePaddle), or cannot express it. PyTorch counts such a

@@ -12,6 +12,7 @@ observed to hold.
 from __future__ import annotations
 
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -60,8 +61,8 @@ class Tape(TapeState):
             case Apply():
                 if not is_recorded(modes):
                     self.unrecorded.update(Ref(at, k) for k in range(step.results))
-                if self.reference.traits.use_clears:
-                    self.used.update(step.args)
+                if self.reference.traits.use_clears and returned:
+                    self._use(step, modes)
             case Backward() | Grad():
                 self._record_call(at, step, expectation, observed.outcome)
             case ReadGrad():
@@ -80,6 +81,14 @@ class Tape(TapeState):
         if observed.gradients:
             self.actions += 1
             self.grads = dict(observed.gradients)
+
+    def _use(self, step: Apply, modes: Modes) -> None:
+        """Clear the gradients of an op's operands, in a framework where use clears them; those of an op that returns a
+        view, or is not recorded, may stay.
+        """
+        self.used.update(step.args)
+        if is_recorded(modes) and OPS[step.op].aliases is Certainty.NEVER:
+            self.grads.update(dict.fromkeys(self.reference.tape.same_objects(step.args) & self.grads.keys()))
 
     def sync_grads(self, observed: StepObservation) -> None:
         """Adopt changes of `.grad` that no instruction caused: the zeros that new leaves hold in some frameworks, and

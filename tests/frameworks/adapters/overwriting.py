@@ -45,6 +45,12 @@ class Forgets(Tiny):
         return super().apply(op, operands, attrs)
 
 
+class ForgetsNothing(Tiny):
+    """The trait says that use clears gradients, but nothing does."""
+
+    traits = Traits(use_clears=True)
+
+
 class Unsaid(Forgets):
     """The same without the trait."""
 

@@ -8,7 +8,7 @@ from autograd_conformance.known_differences.condition import Flag
 from autograd_conformance.known_differences.conditions.calls import CALLS, upstream_of_call
 from autograd_conformance.known_differences.conditions.writes import owner
 from autograd_conformance.ops.tables import VIEWS
-from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref
+from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref, is_recorded
 from autograd_conformance.programs.regions import region_of
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -65,6 +65,18 @@ class RegionReturnsDetached(Flag):
         return any(_returns_detached(program, region) for region in regions)
 
 
+class RegionReturnsRecordedView(Flag):
+    """A region (instructions that run as one compiled or checkpointed function) that runs in a block of no_grad, and
+    begins before the failing instruction, returns a view of one of its inputs that was made under enable_grad.
+    """
+
+    key = "region_returns_recorded_view"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        regions = {region for at, region in violation.regions.items() if at < violation.at}
+        return any(_returns_recorded_view(program, region) for region in regions)
+
+
 def _is_left_through_region(program: Program, at: int, regions: Collection[int]) -> bool:
     """Returns whether instruction `at` reads a gradient that an earlier call with create_graph computed through a
     region, a compiled or checkpointed function.
@@ -98,6 +110,15 @@ def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:
     views = {owner(program, ref) for ref, made in returned.items() if made == {Apply}}
     detached = {owner(program, ref) for ref, made in returned.items() if made == {Apply, Detach}}
     return any(at in region for at in views & detached)
+
+
+def _returns_recorded_view(program: Program, region: tuple[int, ...]) -> bool:
+    """Returns whether a region, a compiled or checkpointed function, returns a view of an input that was made under
+    enable_grad in a block of no_grad.
+    """
+    returned = region_of(program, region).results
+    views = (ref for ref in returned if any(_aliases(program, ref)) and owner(program, ref) not in region)
+    return any("no_grad" in modes and is_recorded(modes) for modes in (program.mode(view.at) for view in views))
 
 
 def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:

@@ -29,6 +29,12 @@ def _index_sources(first: Shape) -> list[tuple[Shape, ...]]:
     return _rows(first[1:], (), *([(1,)] if len(first) > 1 else []))
 
 
+def _assigned_sources(first: Shape) -> list[tuple[Shape, ...]]:
+    """Returns the shapes of sources of an assignment at an index; its shape may begin with ones that the part lacks."""
+    part = first[1:]
+    return [*_index_sources(first), *(_rows((1, *part), (1, *(1 for _ in part))) if part else [])]
+
+
 def _indices(*shapes: Shape) -> Choices:
     n = shapes[0][0]
     return [{"index": i} for i in dict.fromkeys((0, n - 1, -1))]
@@ -43,7 +49,8 @@ def _count(span: tuple[int, int, int]) -> int:
 
 
 def _slice_sources(first: Shape) -> list[tuple[Shape, ...]]:
-    return _rows(*((_count(s), *first[1:]) for s in _spans(first[0])), first[1:], ())
+    parts = [(_count(s), *first[1:]) for s in _spans(first[0])]
+    return _rows(*parts, first[1:], (), (1, *parts[0]))
 
 
 def _slices(*shapes: Shape) -> Choices:
@@ -56,8 +63,15 @@ def _slices(*shapes: Shape) -> Choices:
 
 
 def _fits(source: Shape, part: Shape) -> bool:
-    """Whether a source can be broadcast to a part of this shape."""
-    return broadcast(part, source) == part
+    """Whether a source can be broadcast to a part of this shape, without the ones that its shape may begin with."""
+    return broadcast(part, _trimmed(source, len(part))) == part
+
+
+def _trimmed(source: Shape, dimensions: int) -> Shape:
+    """Returns a shape without the ones that it has before the last dimensions; an assignment leaves them out."""
+    while len(source) > dimensions and source[0] == 1:
+        source = source[1:]
+    return source
 
 
 def _column_sources(first: Shape) -> list[tuple[Shape, ...]]:
@@ -164,7 +178,8 @@ def _diagonals(*shapes: Shape) -> Choices:
 
 def _stretched(j, x, source, where):
     """Broadcasts the source to the shape of the part of `x` that `where` selects."""
-    return j.np.broadcast_to(source, where(np.zeros(x.shape)).shape)
+    shape = where(np.zeros(x.shape)).shape
+    return j.np.broadcast_to(source.reshape(_trimmed(source.shape, len(shape))), shape)
 
 
 def _assigned(choose):
@@ -260,7 +275,7 @@ ASSIGNMENTS = (
         _assigned(_at),
         MAYBE,
         FILLED,
-        rest=_index_sources,
+        rest=_assigned_sources,
         choices=_indices,
     ),
     _op("set_index_fill_", "{0}[{index}] = {value}", _constant(_at), MAYBE, FILLED, choices=_with_values(_indices)),

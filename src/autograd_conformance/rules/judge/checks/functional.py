@@ -22,9 +22,9 @@ from autograd_conformance.rules.judge.checks.contributions import (
 )
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype, judge_flag
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import Kept, RightGradient, Unchanged, ZeroResult
+from autograd_conformance.rules.violations.expected import AnyGradient, Kept, RightGradient, Unchanged, ZeroResult
 from autograd_conformance.rules.violations.observed import Change, GradientChanged, OtherGradient
-from autograd_conformance.rules.violations.shared import Flag, GradientResult, NoResult, Place, ResultShape
+from autograd_conformance.rules.violations.shared import Flag, GradientResult, NoGradient, NoResult, Place, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.traversal import ZERO
@@ -38,8 +38,7 @@ def judge_call(
     """
     for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
-            difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
-            return judging.differs(slugs.FUNCTIONAL_NO_ACCUMULATION, at, leaf, difference, expected, step)
+            return _wrongly_held(judging, at, step, leaf, got, expectation.traversal)
     contributions = judging.reference.pullbacks.of(step)
     for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
         want = contributions.get(judging.reference.tape.edge(ref))
@@ -59,6 +58,21 @@ def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, tra
         return is_unchanged(old, got) or is_complete(judging, step, leaf, got, traversal)
     expected = judging.reference.pullbacks.of(step).get(judging.reference.tape.edge(leaf))
     return is_complete(judging, step, leaf, got, traversal) or expected is None or not expected.any()
+
+
+def _wrongly_held(
+    judging: Judging, at: int, step: Grad, leaf: Ref, got: Gradient | None, traversal: Traversal
+) -> Violation | None:
+    """Returns the violation if a value holds another gradient after the call: one that it had to retain, or one that
+    the call had to leave as it was.
+    """
+    if leaf not in traversal.must_accumulate:
+        difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
+        return judging.differs(slugs.FUNCTIONAL_NO_ACCUMULATION, at, leaf, difference, expected, step)
+    if got is None:
+        return judging.differs(slugs.HOOKS_RETAINED, at, leaf, NoGradient(), AnyGradient(), step)
+    wrong, right = OtherGradient(Place.LEAF), RightGradient(Place.LEAF)
+    return judging.differs(slugs.HOOKS_RETAINED, at, leaf, wrong, right, step)
 
 
 def _check_none(
