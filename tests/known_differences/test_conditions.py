@@ -367,7 +367,9 @@ ROWS: dict[str, list[Row]] = {
         row(True, MODES.format("enable_grad: c = squeeze a dim=(0,)"), False, at=3),
         row(True, MODES.format("c = squeeze a dim=(0,)"), False, at=3, regions=region(1, 2)),  # not recorded
         row(True, MODES.format("enable_grad: c = sin a"), False, at=3, regions=region(1, 2)),  # no view
-        row(True, MODES.format("enable_grad: c = squeeze b dim=(0,)"), False, at=3, regions=region(1, 2)),  # not of an input
+        row(
+            True, MODES.format("enable_grad: c = squeeze b dim=(0,)"), False, at=3, regions=region(1, 2)
+        ),  # not of an input
         row(True, "a = leaf [2]; b = exp a; c = squeeze a dim=(0,); d = exp c", False, at=3, regions=region(1, 2)),
     ],
     "duplicate_root": [

@@ -1,7 +1,7 @@
 """Shared operands: fixed programs in which other ops use an op's operands before the op and after it.
 
 A call adds up the gradients of all uses. In these programs the op's gradient is the first contribution to none of its
-operands, and the last to none. Frameworks differ in what they add: arrays or NumPy's scalars, into a buffer or a new one.
+operands, and the last to none. Frameworks differ in what they add: arrays or scalars, into a buffer or a new one.
 """
 
 from __future__ import annotations

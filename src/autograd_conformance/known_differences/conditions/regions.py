@@ -8,7 +8,17 @@ from autograd_conformance.known_differences.condition import Flag
 from autograd_conformance.known_differences.conditions.calls import CALLS, upstream_of_call
 from autograd_conformance.known_differences.conditions.writes import owner
 from autograd_conformance.ops.tables import VIEWS
-from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref, is_recorded
+from autograd_conformance.programs.language import (
+    Apply,
+    Backward,
+    Detach,
+    Grad,
+    InPlace,
+    Program,
+    ReadGrad,
+    Ref,
+    is_recorded,
+)
 from autograd_conformance.programs.regions import region_of
 from autograd_conformance.rules.violations.violation import Violation
 
