@@ -22,6 +22,7 @@ from autograd_conformance.rules.violations.observed import (
     ReturnedUnexpectedly,
 )
 from autograd_conformance.rules.violations.shared import (
+    Flag,
     GradientForm,
     NoGradient,
     OwnMemory,
@@ -34,6 +35,7 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation
 RULE = "accumulation/adds"
 A = Ref(0)
 NO = RaisedError(Kind.NO_GRAD, "RuntimeError", "no such leaf")
+LOST = Flag(requires=False)
 VALUES = {"observed": OtherValue(), "want": np.array([1.0, 2.0, 3.0]), "bound": np.full(3, 0.5)}
 SHAPES = (Allowed(ResultShape((2, 0)), RULE),)
 FORMS = (Allowed(GradientForm((), "float32"), RULE),)
@@ -129,6 +131,8 @@ ROWS: dict[str, list[Row]] = {
         row(0, "a = leaf [2]; write a zero_", False),
         row(0, "a = leaf [1, 2]; b, c = unstack a dim=0", True, subject=Ref(1), observed=OwnMemory()),
         row(0, "a = leaf [[1, 2]]; b = unstack a dim=0", False, subject=Ref(1), observed=OwnMemory()),
+        row(0, "a = leaf [1, 2]; b, c = unstack a dim=0", True, subject=Ref(1), observed=LOST),
+        row(0, "a = leaf [[1, 2]]; b = unstack a dim=0", False, subject=Ref(1), observed=LOST),
         row(0, "a = leaf 2; b = leaf 1 const; write b add_ a; backward b", True, observed=NO),
         row(0, "a = leaf 2; b = grad a wrt a with 1; write b add_ a; backward b", True, observed=NO),
         row(0, "a = leaf 2; b = leaf [1] const; write b add_ a; backward b", False, observed=NO),
@@ -205,6 +209,12 @@ ROWS: dict[str, list[Row]] = {
         row(True, "a = leaf [2]; b = sin a; c = multiply b a; d = sin c", True),
         row(True, "a = leaf [2]; b = leaf [3]; c = multiply a b; d = sin c", False),
         row(True, "a = leaf [2]; b = sin a; c = multiply a a", False),  # the op is not before itself
+    ],
+    "operand_twice": [
+        row(True, "a = leaf [2]; b = concat a a dim=0; c = sin b", True),
+        row(True, "a = leaf [2]; b = sin a; c = multiply b b", True),
+        row(True, "a = leaf [2]; b = sin a; c = multiply b a", False),
+        row(True, "a = leaf [2]; b = sin a; c = multiply b b; d = sin a", False, at=1),  # a later op
     ],
     "requires_grad_toggled": [
         row(True, TOGGLE.format("hook b observe", "requires a True"), True),

@@ -198,6 +198,16 @@ class OperandsShareLeaf(ProgramFlag):
         return False
 
 
+class OperandTwice(ProgramFlag):
+    """An op up to and including the failing instruction has the same value as two of its operands."""
+
+    key = "operand_twice"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        steps = program.instructions[: violation.at + 1]
+        return any(isinstance(step, Apply) and len({*step.args}) < len(step.args) for step in steps)
+
+
 class RequiresGradToggled(ProgramFlag):
     """The `requires_grad` of a leaf, or of a gradient that a leaf held, is set before the failing instruction, after an
     op has used it. A detach in place sets it too.

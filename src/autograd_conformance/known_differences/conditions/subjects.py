@@ -17,7 +17,7 @@ from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf,
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.rules.violations.observed import MovedMemory, RaisedError, ValueMemory
-from autograd_conformance.rules.violations.shared import OwnMemory, ResultShape
+from autograd_conformance.rules.violations.shared import Flag, OwnMemory, ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -127,15 +127,15 @@ def _subject(program: Program, violation: Violation) -> Ref | None:
 
 
 def _shape(program: Program, violation: Violation) -> Shape | None:
-    """Returns the shape of the leaf or of the expected value; for an error and for a wrong place in memory, the shape
-    of the value that it is about.
+    """Returns the shape of the leaf or of the expected value; for an error, a flag and a wrong place in memory, the
+    shape of the value that it is about.
     """
     subject = _subject(program, violation)
     if subject is not None and isinstance(leaf := program[subject.at], Leaf):
         return leaf.value.shape
     if violation.want is not None:
         return violation.want.shape
-    if subject is not None and isinstance(violation.observed, (RaisedError, OwnMemory, ValueMemory, MovedMemory)):
+    if subject is not None and isinstance(violation.observed, (RaisedError, Flag, OwnMemory, ValueMemory, MovedMemory)):
         return Reference(program).values[subject].shape
     return next(
         (allowed.expected.shape for allowed in violation.allowed if isinstance(allowed.expected, ResultShape)), None
