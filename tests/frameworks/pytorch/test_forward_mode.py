@@ -35,6 +35,12 @@ def test_derivatives_of_every_order_are_right(adapter: type[TorchJvp], text: str
 
 
 @each_mode
+def test_a_cotangent_may_be_of_each_dtype(adapter: type[TorchJvp]):
+    text = "a = leaf [1.5, 2]; b = astype_bfloat16 a; c = grad b wrt a with bf16 [3, 3.5] materialize=True"
+    assert violation_of(program_of(text), InProcess(adapter())) is None
+
+
+@each_mode
 def test_printed_code_does_the_same(adapter: type[TorchJvp]):
     program, target = program_of(THROUGH), InProcess(adapter())
     printed = target.observe_printed(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from autograd_conformance.adapters.jax.adapter import Jax
@@ -84,4 +85,5 @@ def test_each_op_has_programs_inside_its_domain(dtype: str):
         assert programs, op
         for program in programs:
             assert may_cancel(program) and not Reference(program).is_outside_domains
+            assert all(np.isfinite(value).all() for value in Reference(program).values.values())
     assert not list(cancellation.programs("var", ("bfloat16",)))

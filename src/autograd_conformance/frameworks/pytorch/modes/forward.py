@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
+from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc, shared
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import usual
 from autograd_conformance.programs.observations import Kind
@@ -125,7 +125,7 @@ class TorchJvp(TorchFunc):
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[torch.Tensor]:
         """Computes the gradients of all inputs in forward mode."""
-        given = tuple(torch.from_numpy(c.copy()).to(self.eager.device) for c in cotangents)
+        given = tuple(shared(c.copy()).to(self.eager.device) for c in cotangents)
         found: Sequence[torch.Tensor] = self.pulled(function, *values)(given)
         return found
 

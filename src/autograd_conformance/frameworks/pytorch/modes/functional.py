@@ -68,7 +68,7 @@ class TorchFunc(Functional):
         copies = [c.copy() for c in cotangents]
         _, pull = torch.func.vjp(function, *values)
         try:
-            return pull(tuple(_shared(c).to(self.eager.device) for c in copies))
+            return pull(tuple(shared(c).to(self.eager.device) for c in copies))
         finally:
             for array, copy in zip(cotangents, copies, strict=True):
                 array[...] = copy
@@ -94,7 +94,7 @@ class TorchFunc(Functional):
         return self.eager.classify(error)
 
 
-def _shared(array: np.ndarray) -> torch.Tensor:
+def shared(array: np.ndarray) -> torch.Tensor:
     """Returns a tensor that shares an array's memory."""
     if array.dtype.kind == "V":  # bfloat16, of which PyTorch reads no array
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
