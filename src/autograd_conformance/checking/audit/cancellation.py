@@ -28,7 +28,7 @@ digits, so that a difference of squares has none.
 ILL_CONDITIONED = ("linalg", "decompositions")
 """Families of ops on matrices, which are nearly singular if their elements are nearly equal."""
 
-OVERFLOWING = ("soft_margin_loss",)
+OVERFLOWING = ("soft_margin_loss", "multilabel_soft_margin_loss")
 """Ops that have an infinite result on such numbers."""
 
 SAMPLES = 2
