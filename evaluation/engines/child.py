@@ -6,7 +6,8 @@ import multiprocessing
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,6 +20,26 @@ PATIENCE = 8
 
 class Ended(Exception):
     """The process ended without a result; the message says how, "hang" or "crash"."""
+
+
+class Late(BaseException):
+    """A block of code took too long; it is no `Exception`, so that fewer places catch it."""
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raises `Late` in the block each time that some seconds have gone by: who runs a framework may catch it."""
+
+    def stop(*_: object) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def limit(seconds: int) -> None:

@@ -14,8 +14,15 @@ from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
+from evaluation.engines.child import Late, stopped_after
 from evaluation.fresh.recorded import Case, Test, broken_by, check_of, drawn_by
 from evaluation.mutants.probes import probes
+
+HANGS = "hang"
+"""The finding of a program that does not come back."""
+
+PATIENCE = 10.0
+"""Seconds after which a program counts as one that does not come back. The usual program takes milliseconds."""
 
 BREAKS_WITHOUT_VERDICT = "adapter error"
 """The finding of a program that ends a run without a verdict: the suite takes the error for the adapter's."""
@@ -84,9 +91,12 @@ def passing(test: Test, framework: FrameworkUnderTest) -> Test:
 def first_break(test: Test, check: Check, case: Case) -> Break | None:
     """Returns what a program breaks; None if it breaks no MUST."""
     try:
-        broken: RuleViolated | None = broken_by(check, case)
+        with stopped_after(PATIENCE):
+            broken: RuleViolated | None = broken_by(check, case)
     except AdapterError:
         return Break(test.name, BREAKS_WITHOUT_VERDICT, None)
+    except Late:
+        return Break(test.name, HANGS, None)
     return None if broken is None else Break(test.name, broken.violation.rule, broken.violation.op)
 
 

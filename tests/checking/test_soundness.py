@@ -26,7 +26,8 @@ from tests.frameworks.adapters.unsound import BrokenCode
 from tests.plugin.test_cli import run
 
 SOUND = [
-    "torch", "torch-func", "torch-jvp", "torch-jacfwd", "torch-vmap", "torch-jacrev", "torch-batched",
+    "torch", "torch-func", "torch-jvp", "torch-jacfwd", "torch-vmap", "torch-per-sample",
+    "torch-reverse-over-vmap", "torch-jacrev", "torch-batched",
     "torch-dispatch-mode", "torch-subclass", "torch-checkpoint", "torch-compile-inductor", "autograd", "autograd-jvp",
     "jax", "jax-jit", "jax-jvp", "mygrad",
     "examples.tiny_adapter:Tiny", "examples.micrograd_adapter:Micrograd",

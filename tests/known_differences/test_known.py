@@ -63,6 +63,8 @@ def test_torch_shows_what_is_listed_on_cuda(entry) -> None:
         "torch-reverse-over-forward",
         "torch-jacrev",
         "torch-vmap",
+        "torch-per-sample",
+        "torch-reverse-over-vmap",
         "torch-batched",
         "torch-allow-mutation",
         "torch-save-on-cpu",

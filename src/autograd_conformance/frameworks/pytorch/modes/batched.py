@@ -37,6 +37,39 @@ def by_vmap(function, *inputs):  # type: ignore[no-untyped-def]
     return gradients
 
 
+def by_samples(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, as the second of two samples, which
+    share every other input.
+    """
+
+    def gradients(cotangents):  # type: ignore[no-untyped-def]
+        def one(*given):  # type: ignore[no-untyped-def]
+            values, scaled = given[: len(inputs)], given[len(inputs) :]
+            return torch.func.vjp(function, *values)[1](scaled if isinstance(cotangents, tuple) else scaled[0])
+
+        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
+        dims = tuple(None if k % 2 else 0 for k in range(len(inputs))) + (0,) * len(given)
+        batch = [x if k % 2 else torch.stack([0.99609375 * x.detach(), x]) for k, x in enumerate(inputs)]
+        found = torch.vmap(one, in_dims=dims)(*batch, *(torch.stack([2 * c.detach(), c]) for c in given))
+        return tuple(x[1] for x in found)
+
+    return gradients
+
+
+def by_batch(function, *inputs):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, of the second of two calls at once,
+    which share every other input.
+    """
+
+    def second(*values):  # type: ignore[no-untyped-def]
+        dims = tuple(None if k % 2 else 0 for k in range(len(values)))
+        batch = [x if k % 2 else torch.stack([0.99609375 * x.detach(), x]) for k, x in enumerate(values)]
+        found = torch.vmap(function, in_dims=dims)(*batch)
+        return tuple(y[1] for y in found) if isinstance(found, tuple) else found[1]
+
+    return torch.func.vjp(second, *inputs)[1]
+
+
 def by_jacrev(function, *inputs):  # type: ignore[no-untyped-def]
     """Returns the function from cotangents to gradients, as `torch.func.vjp` does, by the Jacobian of `jacrev`."""
 
@@ -73,6 +106,24 @@ class TorchVmap(TorchJacfwd):
 
     name = "torch-vmap"
     pulled = staticmethod(by_vmap)
+
+
+class TorchPerSample(TorchJacfwd):
+    """PyTorch with gradients for each sample: `torch.func.vjp` under `torch.vmap`, where two calls share every other
+    input, as samples share weights.
+    """
+
+    name = "torch-per-sample"
+    pulled = staticmethod(by_samples)
+
+
+class TorchReverseOverVmap(TorchJacfwd):
+    """PyTorch with gradients of a batch: `torch.func.vjp` of a function under `torch.vmap`, where two calls share every
+    other input.
+    """
+
+    name = "torch-reverse-over-vmap"
+    pulled = staticmethod(by_batch)
 
 
 class TorchJacrev(TorchJacfwd):
