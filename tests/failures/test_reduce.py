@@ -61,6 +61,13 @@ class FlatSum(Tiny):
         return made
 
 
+class Stumbles(Torch):
+    """Backward calls fail by an error of no known kind."""
+
+    def backward(self, *arguments: Any, **more: Any) -> None:
+        torch.zeros(2).view(3)
+
+
 FRAMEWORK = Forgets()
 CORE = "a = leaf [1.5, 2]\nbackward a with [2.5, 3]\nbackward a with [3.5, 4]"
 
@@ -109,6 +116,16 @@ def test_what_has_no_part_goes() -> None:
     assert found.violation.rule == "accumulation/adds"
     assert found.violation.at == 2
     assert len(found.observation) == 3
+
+
+def test_an_error_of_no_known_kind_is_not_of_the_rule_whose_program_met_it() -> None:
+    failure = broken("a = leaf [1, 2]; b = sin a; c = detach b; d = multiply b b; backward d with [1, 1]", Stumbles())
+    assert failure.violation.rule == "detach/keeps-source"
+    found = reduced(failure)
+    assert (found.violation.rule, render(found.program)) == (
+        "errors/legal-returns",
+        "a = leaf [1.5, 2]\nb = sin a\nbackward b with [2.5, 3]",
+    )
 
 
 def test_nothing_that_fails_otherwise_takes_its_place() -> None:

@@ -33,10 +33,12 @@ from autograd_conformance.programs.language import (
     Program,
     Ref,
 )
+from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.casts import has_casts
+from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 
 GRIDS = (1, 8)
@@ -228,14 +230,26 @@ def _rounded(value: Literal, parts: int) -> Literal:
 
 def _is_same(found: Violation, program: Program, case: Case) -> bool:
     """Whether a violation of a smaller program is that of the case. If the case blames no op, the smaller program may
-    show which one it is, by the same error. Operands may not become special, if the case fails without that.
+    show which one it is, by the same error. An error of no known kind may be raised by another rule's program. Operands
+    may not become special, if the case fails without that.
     """
     original = case.violation
     if (found.rule, found.op) == (original.rule, original.op):
         special = None if original.op is None else signature_of(program, found).special
         return special is None or special == signature_of(case.program, original).special
     same_rule = found.rule == original.rule and original.op is None
-    return same_rule and signature_of(program, found).got == signature_of(case.program, original).got is not None
+    if not same_rule and not _is_same_unknown_error(found, original):
+        return False
+    return signature_of(program, found).got == signature_of(case.program, original).got is not None
+
+
+def _is_same_unknown_error(found: Violation, original: Violation) -> bool:
+    """Whether both violations are errors of no known kind, by rules that calls must return by. If the smaller program
+    raises the error, too, what the rule of the case is about is not needed for it.
+    """
+    errors = (found.observed, original.observed)
+    unknown = all(isinstance(each, RaisedError) and each.kind is Kind.UNKNOWN for each in errors)
+    return unknown and (original.op is None or found.op == original.op)
 
 
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:
