@@ -24,6 +24,7 @@ from autograd_conformance.checking.audit import (
     failures,
     kinks,
     optimizer_steps,
+    shared,
     tails,
     uses,
 )
@@ -182,7 +183,11 @@ def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]
 def _corners(op: str, target: Target) -> Iterator[Program]:
     dtypes = alphabet.current().dtypes
     works = op in alphabet.current().ops  # such an op has run alone before
-    special = chain(corners.programs(op, dtypes), uses.programs(op, dtypes)) if works else audit.programs(op, dtypes)
+    if not works:
+        special: Iterable[Program] = audit.programs(op, dtypes)
+    else:
+        beside = shared.programs(op, dtypes[0])
+        special = chain(corners.programs(op, dtypes), uses.programs(op, dtypes), beside)
     return chain(special, audit.under_another_default(op, dtypes))
 
 
