@@ -234,6 +234,18 @@ def test_a_value_inside_of_an_op_may_keep_its_gradient(of_second: list[float], k
     assert (None if found is None else found.kind) is kind
 
 
+def test_entries_of_one_op_may_have_different_numbers_of_operands():
+    program = parse(
+        "a = leaf [1, 2]; b = stack a a dim=0; c = stack a a a dim=0; backward c with [[1, 2], [3, 4], [5, 6]]; "
+        "backward b with [[1, 0], [0, 1]]",
+        VOCABULARY,
+    )
+    call = program[-1]
+    assert isinstance(call, Backward)
+    held, now = {Ref(0): np.array([9.0, 12.0])}, {Ref(0): np.array([17.0, 11.0])}
+    assert diagnose(Reference(program), call, Ref(0), held, now) is None
+
+
 GROUPED = "a = leaf [1, 2, 3]; backward a with [1, 2, 3]; step a {optimizer} lr=0.125 groups=((1,(('lr',0.25),)),)"
 
 

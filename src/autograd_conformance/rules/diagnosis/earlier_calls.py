@@ -63,7 +63,7 @@ def _kept_inside(op: str, place: int) -> VjpRule:
 
     def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = list(exact_vjp(step, operands, cotangents))
-        if step.op == op:
+        if step.op == op and place < len(made):  # another entry of the op may have fewer operands
             made[place] = passed[step.outs] = made[place] + passed.get(step.outs, 0.0)
         return tuple(made)
 
