@@ -46,6 +46,8 @@ class Domain:
     """Moves a tensor of the set to where the op is smooth, too, but implementations divide by zero: a singular matrix
     for a determinant. None if there is no such place.
     """
+    is_strict: bool = False
+    """Whether an op's numbers say nothing outside the set: they are rounding errors, or the op is another one there."""
 
     def is_smooth(self, x: Array) -> bool:
         """Whether an op is smooth at a tensor that may be outside the domain."""
@@ -56,7 +58,7 @@ def strictly(domain: Domain) -> Domain:
     """Returns the same domain for an op that is not judged outside the domain, because the op is defined differently
     there, or its derivative there has only rounding errors.
     """
-    return replace(domain, smooth_outside=None)
+    return replace(domain, smooth_outside=None, is_strict=True)
 
 
 def everywhere(x: Array) -> bool:

@@ -7,17 +7,17 @@ the other run: infinity times zero is NaN in some ways of computing a gradient, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.dtypes import DTYPES
-from autograd_conformance.programs.language import Program, Ref
+from autograd_conformance.programs.language import Apply, Program, Ref
 from autograd_conformance.programs.observations import Observation, Raised, is_inconclusive
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.domains import is_smooth
-from autograd_conformance.reference.staging.derivatives import array
+from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.rules.judge.checks.elements import lone_op, observed
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import SameElsewhere
@@ -62,7 +62,8 @@ def judge_kinks(judging: Judging, observation: Observation, others: OtherRuns) -
         return None
     literals, step, call = lone
     root = Ref(len(literals))
-    if is_smooth(step, {Ref(at): array(literal) for at, literal in enumerate(literals)}):
+    values = {Ref(at): array(literal) for at, literal in enumerate(literals)}
+    if is_smooth(step, values) or _is_beyond_strict_domain(step, values):
         return None
     scale = max(map(abs, call.cotangents[0].data), default=0.0) if call.cotangents[0] is not None else 1.0
     found = {name: (at, ref, value) for at, name, ref, value in observed(observation, call, root)}
@@ -84,6 +85,12 @@ def judge_kinks(judging: Judging, observation: Observation, others: OtherRuns) -
                 difference = DiffersFromRun(name, place, numbers[0])
                 return Violation(RULE, at, difference, (Allowed(expected, RULE),), ref, step.op)
     return None
+
+
+def _is_beyond_strict_domain(step: Apply, values: Mapping[Ref, Array]) -> bool:
+    """Whether an operand is finite and where the op's numbers say nothing, which is no kink."""
+    domains = [(row_of(step.op).domain(k), values[ref]) for k, ref in enumerate(step.args)]
+    return any(domain.is_strict and np.isfinite(x).all() and not domain.holds(x) for domain, x in domains)
 
 
 def _difference(value: np.ndarray, wanted: np.ndarray, scale: float) -> int | None:
