@@ -299,6 +299,7 @@ LIMITS: Limits = {
     "topk": Limit({"largest": (True,)}),
     "vander": Limit(dimensions=(1,)),
     "diag_embed": Limit(dimensions=(1,)),
+    "lstsq": Limit(dimensions=(2,)),
     "conv_transpose1d": Limit({"groups": (1,)}),
     "conv_transpose2d": Limit({"groups": (1,)}),
     "max_pool2d_uneven": Limit({"ceil_mode": (False,), "dilation": ((1, 1),)}),
