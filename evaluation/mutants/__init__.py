@@ -14,6 +14,7 @@ from evaluation.mutants import (
     around,
     atomicity,
     autocast,
+    batches,
     complex_numbers,
     custom,
     default_dtype,
@@ -57,8 +58,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     accumulation, gradient_objects, forms, lifetime, graphs, derivatives, complex_numbers, higher, detach, errors,
     atomicity, stateful, writes, views, sharing, modes, functional, hooks, hooks_and_writes, memory, relations,
     process_state, optimizers, recurrent, random_ops, training, region_values, region_code, region_caches,
-    region_nodes, region_modes, default_dtype, few_digits, precision, autocast, forward, saved, scaled, custom,
-    around,
+    region_nodes, region_modes, default_dtype, few_digits, precision, autocast, forward, batches, saved, scaled,
+    custom, around,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.mutants import FAMILIES, MUTANTS, mutants_of
+from evaluation.mutants.batches import HonestOverVmap, HonestPerSample
 from evaluation.mutants.forward import HonestForward
 from evaluation.mutants.kill import kill
 from evaluation.mutants.mutant import Faulty, Honest
@@ -46,7 +47,7 @@ def test_killed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("honest", [Honest, HonestForward, HonestPacking, *HONEST])
+@pytest.mark.parametrize("honest", [Honest, HonestForward, HonestPerSample, HonestOverVmap, HonestPacking, *HONEST])
 def test_no_false_alarm(honest: type[Faulty]) -> None:
     found = kill(honest, QUICK // 3)
     assert found is None, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"

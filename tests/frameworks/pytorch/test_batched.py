@@ -9,9 +9,13 @@ from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.pytorch.modes.batched import (
     TorchBatched,
     TorchJacrev,
+    TorchPerSample,
+    TorchReverseOverVmap,
     TorchVmap,
     batched_grad,
+    by_batch,
     by_jacrev,
+    by_samples,
     by_vmap,
 )
 from autograd_conformance.frameworks.pytorch.modes.forward import by_jacfwd, by_jvp
@@ -19,7 +23,10 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
 
-each_mode = pytest.mark.parametrize("adapter", [TorchVmap, TorchJacrev, TorchBatched])
+MODES = [TorchVmap, TorchPerSample, TorchReverseOverVmap, TorchJacrev, TorchBatched]
+WAYS = [by_jvp, by_jacfwd, by_vmap, by_samples, by_batch, by_jacrev]
+
+each_mode = pytest.mark.parametrize("adapter", MODES)
 
 
 @each_mode
@@ -38,14 +45,14 @@ def test_printed_code_does_the_same(adapter: type):
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
 
 
-@pytest.mark.parametrize("way", [by_jvp, by_jacfwd, by_vmap, by_jacrev])
+@pytest.mark.parametrize("way", WAYS)
 def test_each_way_takes_inputs_without_elements(way):
     empty, full = torch.ones(0, 3), torch.ones(3)
     found = way(lambda a, b: a * b, empty, full)(torch.ones(0, 3))
     torch.testing.assert_close(found, (torch.zeros(0, 3), torch.zeros(3)))
 
 
-@pytest.mark.parametrize("way", [by_jvp, by_jacfwd, by_vmap, by_jacrev])
+@pytest.mark.parametrize("way", WAYS)
 def test_each_way_gives_the_gradients_of_vjp(way):
     def function(a, b):
         return a @ b, torch.exp(a).sum()

@@ -20,8 +20,11 @@ from autograd_conformance.programs.capabilities import Capability
 # The three functions below are printed in the scripts of failures. They need nothing but PyTorch.
 
 
-def by_vmap(function, *inputs):  # type: ignore[no-untyped-def]
-    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, as the second of a batch of two."""
+def by_vmap(function, *inputs, shared=False):  # type: ignore[no-untyped-def]
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, as the second of a batch of two.
+
+    With `shared`, both members of the batch have every other input in common.
+    """
 
     def gradients(cotangents):  # type: ignore[no-untyped-def]
         def one(*given):  # type: ignore[no-untyped-def]
@@ -29,9 +32,11 @@ def by_vmap(function, *inputs):  # type: ignore[no-untyped-def]
             return torch.func.vjp(function, *values)[1](scaled if isinstance(cotangents, tuple) else scaled[0])
 
         given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
-        # Nothing depends on the first call, whose numbers may be outside of a domain: 0 times NaN is NaN.
-        batch = [torch.stack([0.99609375 * x.detach(), x]) for x in inputs]
-        found = torch.vmap(one)(*batch, *(torch.stack([2 * c.detach(), c]) for c in given))
+        dims = tuple(None if shared and k % 2 else 0 for k in range(len(inputs)))
+        # Nothing depends on the first member, whose numbers may be outside of a domain: 0 times NaN is NaN.
+        batch = [x if d is None else torch.stack([0.99609375 * x.detach(), x]) for x, d in zip(inputs, dims)]
+        scaled = (torch.stack([2 * c.detach(), c]) for c in given)
+        found = torch.vmap(one, in_dims=dims + (0,) * len(given))(*batch, *scaled)
         return tuple(x[1] for x in found)
 
     return gradients
@@ -41,33 +46,24 @@ def by_samples(function, *inputs):  # type: ignore[no-untyped-def]
     """Returns the function from cotangents to gradients, as `torch.func.vjp` does, as the second of two samples, which
     share every other input.
     """
-
-    def gradients(cotangents):  # type: ignore[no-untyped-def]
-        def one(*given):  # type: ignore[no-untyped-def]
-            values, scaled = given[: len(inputs)], given[len(inputs) :]
-            return torch.func.vjp(function, *values)[1](scaled if isinstance(cotangents, tuple) else scaled[0])
-
-        given = cotangents if isinstance(cotangents, tuple) else (cotangents,)
-        dims = tuple(None if k % 2 else 0 for k in range(len(inputs))) + (0,) * len(given)
-        batch = [x if k % 2 else torch.stack([0.99609375 * x.detach(), x]) for k, x in enumerate(inputs)]
-        found = torch.vmap(one, in_dims=dims)(*batch, *(torch.stack([2 * c.detach(), c]) for c in given))
-        return tuple(x[1] for x in found)
-
-    return gradients
+    return by_vmap(function, *inputs, shared=True)
 
 
 def by_batch(function, *inputs):  # type: ignore[no-untyped-def]
-    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, of the second of two calls at once,
-    which share every other input.
+    """Returns the function from cotangents to gradients, as `torch.func.vjp` does, of a weighted sum of two of three
+    calls at once, which share every other input.
     """
 
-    def second(*values):  # type: ignore[no-untyped-def]
-        dims = tuple(None if k % 2 else 0 for k in range(len(values)))
-        batch = [x if k % 2 else torch.stack([0.99609375 * x.detach(), x]) for k, x in enumerate(values)]
-        found = torch.vmap(function, in_dims=dims)(*batch)
-        return tuple(y[1] for y in found) if isinstance(found, tuple) else found[1]
+    def weighted(y):  # type: ignore[no-untyped-def]
+        return 0.25 * y[1] + 0.75 * y[2]
 
-    return torch.func.vjp(second, *inputs)[1]
+    def several(*values):  # type: ignore[no-untyped-def]
+        dims = tuple(None if k % 2 else 0 for k in range(len(values)))
+        batch = [x if d is None else torch.stack([0.99609375 * x.detach(), x, x]) for x, d in zip(values, dims)]
+        found = torch.vmap(function, in_dims=dims)(*batch)
+        return tuple(map(weighted, found)) if isinstance(found, tuple) else weighted(found)
+
+    return torch.func.vjp(several, *inputs)[1]
 
 
 def by_jacrev(function, *inputs):  # type: ignore[no-untyped-def]
@@ -115,11 +111,12 @@ class TorchPerSample(TorchJacfwd):
 
     name = "torch-per-sample"
     pulled = staticmethod(by_samples)
+    helpers = (by_vmap,)
 
 
 class TorchReverseOverVmap(TorchJacfwd):
-    """PyTorch with gradients of a batch: `torch.func.vjp` of a function under `torch.vmap`, where two calls share every
-    other input.
+    """PyTorch with gradients of a batch: `torch.func.vjp` of a function under `torch.vmap`, where three calls share
+    every other input. The gradients of the second and third, which are alike, are added.
     """
 
     name = "torch-reverse-over-vmap"
