@@ -15,7 +15,7 @@ from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.programs.dtypes import usual
 
 
-def by_vmap(function: Callable, inputs: tuple, cotangents: tuple, shared: bool = False) -> tuple:
+def by_vmap(function: Callable, values: tuple, cotangents: tuple, shared: bool = False) -> tuple:
     """Returns the gradients of the inputs, as the pullback of `jax.vjp` does, as the second of a batch of two. With
     `shared`, both members of the batch have every other input in common.
     """
@@ -27,8 +27,8 @@ def by_vmap(function: Callable, inputs: tuple, cotangents: tuple, shared: bool =
         # Nothing depends on the first member, whose numbers may be outside of a domain: 0 times NaN is NaN.
         return jnp.stack([(scale * jax.lax.stop_gradient(x)).astype(x.dtype), x])
 
-    axes = tuple(None if shared and k % 2 else 0 for k in range(len(inputs)))
-    batch = tuple(x if axis is None else two(x, 0.99609375) for x, axis in zip(inputs, axes))
+    axes = tuple(None if shared and k % 2 else 0 for k in range(len(values)))
+    batch = tuple(x if axis is None else two(x, 0.99609375) for x, axis in zip(values, axes))
     found = jax.vmap(one, in_axes=(axes, 0))(batch, tuple(two(c, 2.0) for c in cotangents))
     return tuple(gradients[1] for gradients in found)
 
@@ -44,19 +44,11 @@ class JaxVmap(Jax):
         prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_vmap)}\n",
         vjp="by_vmap({function}, ({inputs},), {cotangent})",
     )
+    pullback = staticmethod(by_vmap)
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns JAX without the batch."""
         return {"without jax.vmap": partial(Jax, self.device.platform)}
-
-    @staticmethod
-    def pullback(
-        function: Callable[..., tuple[jax.Array, ...]],
-        values: tuple[jax.Array, ...],
-        cotangents: tuple[jax.Array, ...],
-    ) -> tuple[jax.Array, ...]:
-        """Computes the gradients of all inputs in a batch."""
-        return by_vmap(function, values, cotangents)
 
 
 class JaxPerSample(JaxVmap):
@@ -66,12 +58,4 @@ class JaxPerSample(JaxVmap):
 
     name = "jax-per-sample"
     dialect = replace(JaxVmap.dialect, vjp="by_vmap({function}, ({inputs},), {cotangent}, shared=True)")
-
-    @staticmethod
-    def pullback(
-        function: Callable[..., tuple[jax.Array, ...]],
-        values: tuple[jax.Array, ...],
-        cotangents: tuple[jax.Array, ...],
-    ) -> tuple[jax.Array, ...]:
-        """Computes the gradients of all inputs in a batch."""
-        return by_vmap(function, values, cotangents, shared=True)
+    pullback = staticmethod(partial(by_vmap, shared=True))

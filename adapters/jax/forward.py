@@ -16,21 +16,21 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import usual
 
 
-def by_jvp(function: Callable, inputs: tuple, cotangents: tuple) -> tuple:
+def by_jvp(function: Callable, values: tuple, cotangents: tuple) -> tuple:
     """Returns the gradients of the inputs, as the pullback of `jax.vjp` does, by one `jax.jvp` for each element of each
     input.
     """
 
     def gradient(k: int) -> jax.Array:
-        x, zeros = inputs[k], [jnp.zeros_like(each) for each in inputs]
+        x, zeros = values[k], [jnp.zeros_like(each) for each in values]
         elements = []
         for unit in jnp.eye(x.size, dtype=x.dtype):
             tangents = (*zeros[:k], unit.reshape(x.shape), *zeros[k + 1 :])
-            pushed = jax.jvp(function, inputs, tangents)[1]
+            pushed = jax.jvp(function, values, tangents)[1]
             elements.append(sum(jnp.sum(c * t) for c, t in zip(cotangents, pushed)))
         return jnp.stack(elements).astype(x.dtype).reshape(x.shape) if elements else jnp.zeros_like(x)
 
-    return tuple(gradient(k) for k in range(len(inputs)))
+    return tuple(gradient(k) for k in range(len(values)))
 
 
 class JaxJvp(Jax):
@@ -48,16 +48,8 @@ class JaxJvp(Jax):
         prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, ({inputs},), {cotangent})",
     )
+    pullback = staticmethod(by_jvp)
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns JAX with gradients in reverse mode."""
         return {"with jax.vjp": partial(Jax, self.device.platform)}
-
-    @staticmethod
-    def pullback(
-        function: Callable[..., tuple[jax.Array, ...]],
-        values: tuple[jax.Array, ...],
-        cotangents: tuple[jax.Array, ...],
-    ) -> tuple[jax.Array, ...]:
-        """Computes the gradients of all inputs in forward mode."""
-        return by_jvp(function, values, cotangents)
