@@ -12,15 +12,16 @@ import jax
 import jax.numpy as jnp
 
 from autograd_conformance.adapters.jax.adapter import Jax
+from autograd_conformance.adapters.jax.forward import IMPORTS
 from autograd_conformance.programs.dtypes import usual
 
 
-def by_vmap(function: Callable, values: tuple, cotangents: tuple, shared: bool = False) -> tuple:
+def by_vmap(function: Callable, values: tuple, cotangents: Any, shared: bool = False) -> tuple:
     """Returns the gradients of the inputs, as the pullback of `jax.vjp` does, as the second of a batch of two. With
     `shared`, both members of the batch have every other input in common.
     """
 
-    def one(inputs: tuple, cotangents: tuple) -> tuple:
+    def one(inputs: tuple, cotangents: Any) -> tuple:
         return jax.vjp(function, *inputs)[1](cotangents)
 
     def two(x: jax.Array, scale: float) -> jax.Array:
@@ -29,7 +30,8 @@ def by_vmap(function: Callable, values: tuple, cotangents: tuple, shared: bool =
 
     axes = tuple(None if shared and k % 2 else 0 for k in range(len(values)))
     batch = tuple(x if axis is None else two(x, 0.99609375) for x, axis in zip(values, axes))
-    found = jax.vmap(one, in_axes=(axes, 0))(batch, tuple(two(c, 2.0) for c in cotangents))
+    scaled = jax.tree.map(lambda c: two(c, 2.0), cotangents)  # of one result, or of several in a tuple
+    found = jax.vmap(one, in_axes=(axes, 0))(batch, scaled)
     return tuple(gradients[1] for gradients in found)
 
 
@@ -41,7 +43,7 @@ class JaxVmap(Jax):
     """The usual ones: in few digits, a batch may be rounded otherwise than its members."""
     dialect = replace(
         Jax.dialect,
-        prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_vmap)}\n",
+        prelude=f"{Jax.dialect.prelude}\n{IMPORTS}\n\n\n{inspect.getsource(by_vmap)}\n",
         vjp="by_vmap({function}, ({inputs},), {cotangent})",
     )
     pullback = staticmethod(by_vmap)

@@ -15,8 +15,11 @@ from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import usual
 
+IMPORTS = "from collections.abc import Callable\nfrom typing import Any"
+"""What a printed program imports for the annotations of a function that is printed with it."""
 
-def by_jvp(function: Callable, values: tuple, cotangents: tuple) -> tuple:
+
+def by_jvp(function: Callable, values: tuple, cotangents: Any) -> tuple:
     """Returns the gradients of the inputs, as the pullback of `jax.vjp` does, by one `jax.jvp` for each element of each
     input.
     """
@@ -27,7 +30,8 @@ def by_jvp(function: Callable, values: tuple, cotangents: tuple) -> tuple:
         for unit in jnp.eye(x.size, dtype=x.dtype):
             tangents = (*zeros[:k], unit.reshape(x.shape), *zeros[k + 1 :])
             pushed = jax.jvp(function, values, tangents)[1]
-            elements.append(sum(jnp.sum(c * t) for c, t in zip(cotangents, pushed)))
+            terms = jax.tree.map(lambda c, t: jnp.sum(c * t), cotangents, pushed)
+            elements.append(sum(jax.tree.leaves(terms)))
         return jnp.stack(elements).astype(x.dtype).reshape(x.shape) if elements else jnp.zeros_like(x)
 
     return tuple(gradient(k) for k in range(len(values)))
@@ -45,7 +49,7 @@ class JaxJvp(Jax):
     """First order only: a third derivative of n elements would take n³ calls. `jax.jvp` gets no cotangents."""
     dialect = replace(
         Jax.dialect,
-        prelude=f"{Jax.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
+        prelude=f"{Jax.dialect.prelude}\n{IMPORTS}\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, ({inputs},), {cotangent})",
     )
     pullback = staticmethod(by_jvp)

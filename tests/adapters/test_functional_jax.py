@@ -1,4 +1,4 @@
-"""JAX, with and without `jit`, as frameworks under test."""
+"""JAX, with and without `jit` and batches, as frameworks under test."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.adapters.jax.adapter import Jax, JaxJit
+from autograd_conformance.adapters.jax.batched import JaxPerSample, JaxVmap
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+from tests.frameworks.test_functional import PRINTED, PROGRAMS, program_of
 from tests.plugin.test_cli import ROOT
 
-TARGETS = {"jax": InProcess(Jax()), "jax-jit": InProcess(JaxJit())}
+ADAPTERS = (Jax, JaxJit, JaxVmap, JaxPerSample)
+TARGETS = {make.name: InProcess(make()) for make in ADAPTERS}
 ENTRIES = known("jax")
 
 each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
 
-@pytest.mark.parametrize("make", [Jax, JaxJit])
+@pytest.mark.parametrize("make", ADAPTERS)
 def test_they_are_adapters(make: type[Jax]):
     smoke(make())
 
@@ -38,8 +40,9 @@ def test_derivatives_of_every_order_are_right(text: str, target: InProcess):
 
 
 @each
-def test_printed_code_does_the_same(target: InProcess):
-    program = program_of(THROUGH)
+@pytest.mark.parametrize("text", PRINTED)
+def test_printed_code_does_the_same(text: str, target: InProcess):
+    program = program_of(text)
     printed = target.observe_printed(program)
     assert first_violation(program, printed, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("mlx.core")
@@ -13,7 +15,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Returned
-from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_of
+from tests.frameworks.test_functional import OF_NUMBER, PROGRAMS, SECOND, SEVERAL, program_of
 
 MLX = InProcess(Mlx())
 ENTRIES = known("mlx")
@@ -23,7 +25,7 @@ each_mode = pytest.mark.parametrize("mode", [MLX, InProcess(MlxJvp())], ids=["re
 
 def in_float32(text: str) -> str:
     """Parse a program and convert its leaves and cotangents to float32, MLX's dtype."""
-    return text.replace("leaf ", "leaf f32 ").replace("with [", "with f32 [").replace("], [", "], f32 [")
+    return re.sub(r"with (?=[\[\d])", "with f32 ", text.replace("leaf ", "leaf f32 ")).replace("], [", "], f32 [")
 
 
 def test_it_is_an_adapter():
@@ -39,7 +41,7 @@ def test_derivatives_of_every_order_are_right(mode: InProcess, text: str):
 
 
 @each_mode
-@pytest.mark.parametrize("text", [SECOND, SEVERAL])
+@pytest.mark.parametrize("text", [SECOND, SEVERAL, OF_NUMBER])
 def test_printed_code_does_the_same(mode: InProcess, text: str):
     program = program_of(in_float32(text))
     printed = mode.observe_printed(program)

@@ -12,7 +12,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, ZEROS, program_of
+from tests.frameworks.test_functional import OF_NUMBER, PROGRAMS, SECOND, SEVERAL, ZEROS, program_of
 
 TARGETS = {"tensorflow": InProcess(TensorFlow()), "tensorflow-function": InProcess(TensorFlowFunction())}
 ENTRIES = known("tensorflow")
@@ -34,7 +34,7 @@ def test_derivatives_of_every_order_are_right(text: str, target: InProcess):
 
 
 @each
-@pytest.mark.parametrize("text", [SECOND, SEVERAL])
+@pytest.mark.parametrize("text", [SECOND, SEVERAL, OF_NUMBER])
 def test_printed_code_does_the_same(text: str, target: InProcess):
     program = program_of(text)
     printed = target.observe_printed(program)

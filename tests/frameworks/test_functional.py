@@ -54,6 +54,9 @@ THROUGH = (
 DELETED = FIRST + f"; d = multiply c a; drop c; e = grad d wrt a with [1, 1] {ZEROS}"
 UNUSED = f"a = leaf [2, 3]; b = leaf 1; c = exp a; d, e = grad c wrt b, a with [1, 1] {ZEROS}"
 IMPLICIT = f"a = leaf 2; b = exp a; c = grad b wrt a create=True {ZEROS}; d = grad c wrt a {ZEROS}"
+OF_NUMBER = f"a = leaf 2; b = exp a; c = grad b wrt a with 3 {ZEROS}"
+PRINTED = (THROUGH, SEVERAL, OF_NUMBER)
+"""Programs whose code is tested: calls in calls, several roots, and a root of one number, which is not in a tuple."""
 PROGRAMS = (FIRST, SECOND, THIRD, PLAIN, SEVERAL, CLOSED, THROUGH, DELETED, UNUSED, IMPLICIT)
 
 

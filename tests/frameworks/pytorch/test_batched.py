@@ -21,7 +21,7 @@ from autograd_conformance.frameworks.pytorch.modes.batched import (
 from autograd_conformance.frameworks.pytorch.modes.forward import by_jacfwd, by_jvp
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Returned
-from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+from tests.frameworks.test_functional import PRINTED, PROGRAMS, program_of
 
 MODES = [TorchVmap, TorchPerSample, TorchReverseOverVmap, TorchJacrev, TorchBatched]
 WAYS = [by_jvp, by_jacfwd, by_vmap, by_samples, by_batch, by_jacrev]
@@ -38,8 +38,9 @@ def test_derivatives_of_every_order_are_right(adapter: type, text: str):
 
 
 @each_mode
-def test_printed_code_does_the_same(adapter: type):
-    program, target = program_of(THROUGH), InProcess(adapter())
+@pytest.mark.parametrize("text", PRINTED)
+def test_printed_code_does_the_same(adapter: type, text: str):
+    program, target = program_of(text), InProcess(adapter())
     printed = target.observe_printed(program)
     assert first_violation(program, printed, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)

@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.pytorch.modes.forward import (
 )
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Returned
-from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+from tests.frameworks.test_functional import PRINTED, PROGRAMS, program_of
 
 each_mode = pytest.mark.parametrize(
     "adapter", [TorchJvp, TorchJacfwd, TorchForwardOverReverse, TorchReverseOverForward]
@@ -41,8 +41,9 @@ def test_a_cotangent_may_be_of_each_dtype(adapter: type[TorchJvp]):
 
 
 @each_mode
-def test_printed_code_does_the_same(adapter: type[TorchJvp]):
-    program, target = program_of(THROUGH), InProcess(adapter())
+@pytest.mark.parametrize("text", PRINTED)
+def test_printed_code_does_the_same(adapter: type[TorchJvp], text: str):
+    program, target = program_of(text), InProcess(adapter())
     printed = target.observe_printed(program)
     assert first_violation(program, printed, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.rules.catalogue import RULES
 from suites import test_higher_ops
-from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of
+from tests.frameworks.test_functional import PRINTED, PROGRAMS, program_of
 
 TARGET = InProcess(TorchFunc())
 
@@ -29,8 +29,9 @@ def test_derivatives_of_every_order_are_right(text: str):
     assert all(isinstance(seen.outcome, Returned) for seen in TARGET.observe(program))
 
 
-def test_printed_code_does_the_same():
-    program = program_of(THROUGH)
+@pytest.mark.parametrize("text", PRINTED)
+def test_printed_code_does_the_same(text: str):
+    program = program_of(text)
     printed = TARGET.observe_printed(program)
     assert first_violation(program, printed, TARGET) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
