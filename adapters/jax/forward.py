@@ -16,7 +16,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.dtypes import usual
 
 IMPORTS = "from collections.abc import Callable\nfrom typing import Any"
-"""What a printed program imports for the annotations of a function that is printed with it."""
+"""The imports for the annotations of a function that a program is printed with."""
 
 
 def by_jvp(function: Callable, values: tuple, cotangents: Any) -> tuple:
