@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind, Raised
 
 PLAIN = InProcess(Torch())
@@ -121,6 +121,15 @@ def test_errors_do_not_add_up(short):
     violation = violation_of(parse(right, VOCABULARY), InProcess(Changed(late)))
     assert violation is not None
     assert violation.at == CHAIN
+
+
+def test_an_infinity_on_the_way_may_make_a_third_derivative_nan():
+    """The cube of 80 is beyond float16, and the third derivative of tanh is 0 there; perturbed runs are NaN, too."""
+    calls = "backward d with f16 [1, 2] create=True; e = held a; backward e with f16 [1, 2] create=True; f = held a"
+    end = "g = exp f; backward g with f16 [1, 2]"
+    program = parse(f"a = leaf f16 [80, 5]; b = multiply a a; c = tanh b; d = multiply c c; {calls}; {end}", VOCABULARY)
+    assert np.isnan(PLAIN.observe(program)[-1].gradients[Ref(0)].value).any()  # type: ignore[union-attr]
+    assert passes(program, PLAIN)
 
 
 @pytest.mark.parametrize("text", ["a = leaf f16 [300]; b = multiply a a", "a = leaf f16 [-300]; b = multiply a a"])
