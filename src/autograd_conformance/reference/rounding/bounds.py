@@ -97,10 +97,9 @@ class Bound:
         that of all by more than the margin less than once in millions of cases. In a dtype of few digits, which may
         have a small range, an infinity or NaN is allowed if a product of the program's numbers is beyond the range.
         """
-        excused = np.zeros(
-            distance.shape, bool
-        )  # a bound may be NaN there, too: perturbed runs leave the range as well
+        excused: Array | bool = False
         if self.narrow in COARSE and not np.isfinite(distance).all() and _may_overflow(self.reference, self.narrow):
+            # perturbed runs may leave the range as well, so that the bound of any element is NaN
             excused = ~np.isfinite(distance) | (distance == 0)
         return any(
             bool((excused | (distance <= share * (self.array(distance.shape, runs) + beside))).all())
