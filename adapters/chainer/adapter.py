@@ -57,7 +57,7 @@ class Chainer(Adapter):
     def __init__(self, device: str = "cpu") -> None:
         if device != "cpu":
             raise ValueError("Chainer is tested on the CPU only")
-        self.templates = Templates.of(DIALECT)
+        self.templates = Templates.of(self.dialect)
         self.reset()
 
     def reset(self) -> None:

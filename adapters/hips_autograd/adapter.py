@@ -44,7 +44,7 @@ class HipsAutograd(Functional):
     def __init__(self, device: str = "cpu") -> None:
         if device != "cpu":
             raise ValueError("autograd computes on the CPU only")
-        self.templates = Templates.of(DIALECT)
+        self.templates = Templates.of(self.dialect)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Array:
         """Returns the array itself: the runner does not use it again."""

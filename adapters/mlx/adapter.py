@@ -44,7 +44,7 @@ class Mlx(Functional):
 
     def __init__(self, device: str = "cpu") -> None:
         mx.set_default_device(mx.Device(getattr(mx.DeviceType, device)))
-        self.templates = Templates.of(DIALECT)
+        self.templates = Templates.of(self.dialect)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> mx.array:
         """Returns a copy of the array."""

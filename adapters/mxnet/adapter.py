@@ -65,7 +65,7 @@ class MXNet(Adapter):
     def __init__(self, device: str = "cpu") -> None:
         if device != "cpu":
             raise ValueError("MXNet is tested on the CPU only")
-        self.templates = Templates.of(DIALECT)
+        self.templates = Templates.of(self.dialect)
         self.reset()
 
     def reset(self) -> None:
@@ -87,7 +87,7 @@ class MXNet(Adapter):
     def apply(self, op: str, operands: Sequence[NDArray], attrs: Attrs) -> Sequence[NDArray]:
         """Returns all results of an op, once they are there, so that the op raises what goes wrong in it."""
         made = self.templates.op(op, attrs, len(operands))(*operands)
-        results = tuple(made) if op in DIALECT.sequences else (made,)
+        results = tuple(made) if op in self.dialect.sequences else (made,)
         for array in results:
             array.wait_to_read()
         return results

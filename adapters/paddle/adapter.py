@@ -77,7 +77,7 @@ class Paddle(Adapter):
         if device != "cpu":
             raise ValueError("PaddlePaddle is tested on the CPU only")
         paddle.set_device("cpu")
-        self.templates = Templates.of(DIALECT)
+        self.templates = Templates.of(self.dialect)
 
     def reset(self) -> None:
         """Forgets the last program's optimizers and switches recording on, because PaddlePaddle leaves it off after it
