@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.printing.openings import opening
+from autograd_conformance.printing.prelude import needed
 from autograd_conformance.printing.regions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.formats.text import names
@@ -169,18 +169,12 @@ def with_prelude(text: str, program: Program, dialect: Dialect | None) -> str:
 
 
 def assemble(program: Program, dialect: Dialect, lines: Sequence[str]) -> str:
-    """Returns the script that consists of the framework's imports, the modes that a program runs in, and the given
-    lines. An import under a name that is not used is left out.
+    """Returns the script that consists of the part of the framework's prelude that the lines use, the modes that a
+    program runs in, and the given lines.
     """
-    code = "\n".join(lines)
-    imports = re.compile(r"import [\w.]+ as (\w+)")
-    used = [
-        line
-        for line in dialect.prelude.split("\n")
-        if not (found := imports.fullmatch(line)) or f"{found[1]}." in code + dialect.prelude
-    ]
     entered = opening(program, dialect)
-    return _pasteable([*used, *([entered] if entered else []), "", *lines])
+    body = [*([entered] if entered else []), "", *lines]
+    return _pasteable([needed(dialect.prelude, "\n".join(body)), *body])
 
 
 COLUMN = 88
