@@ -4,6 +4,7 @@ Source: https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/autograd/ind
 function gets and returns gradients as arrays of MXNet's older interface.
 """
 
+import mxnet as mx
 from mxnet import autograd, np
 
 
@@ -14,6 +15,7 @@ def summed(g, x):
     return (g.sum(axes) if axes else g).reshape(x.shape).astype(x.dtype).as_nd_ndarray()
 
 
+@mx.util.use_np
 class Multiply(autograd.Function):
     """Saves its operands."""
 
@@ -26,6 +28,7 @@ class Multiply(autograd.Function):
         return summed(g * b, a), summed(g * a, b)
 
 
+@mx.util.use_np
 class Exp(autograd.Function):
     """Saves its result."""
 
@@ -39,6 +42,7 @@ class Exp(autograd.Function):
         return (g.as_np_ndarray() * y).as_nd_ndarray()
 
 
+@mx.util.use_np
 class Scale(autograd.Function):
     """Has an argument of its constructor, and saves nothing."""
 
@@ -53,6 +57,7 @@ class Scale(autograd.Function):
         return g * self.factor
 
 
+@mx.util.use_np
 class Product(autograd.Function):
     """Saves its operands as an attribute."""
 

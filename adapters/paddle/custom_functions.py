@@ -13,6 +13,11 @@ def summed(g, shape, dtype):
     return (g.sum(axes) if axes else g).reshape(shape).astype(dtype)
 
 
+def needed(operands, gradients):
+    """The gradients, with None for each operand that needs none, as PaddlePaddle requires."""
+    return tuple(None if x.stop_gradient else g for x, g in zip(operands, gradients))
+
+
 class Multiply(paddle.autograd.PyLayer):
     """Saves its operands."""
 
@@ -25,21 +30,21 @@ class Multiply(paddle.autograd.PyLayer):
     def backward(ctx, g):
         a, b = ctx.saved_tensor()
         gradients = summed(g * b, a.shape, a.dtype), summed(g * a, b.shape, b.dtype)
-        return tuple(None if x.stop_gradient else gradient for x, gradient in zip((a, b), gradients))
+        return needed((a, b), gradients)
 
 
 class Add(paddle.autograd.PyLayer):
-    """Saves nothing, and gets None in place of zeros."""
+    """Keeps its operands as an attribute, and gets None in place of zeros."""
 
     @staticmethod
     def forward(ctx, a, b):
         ctx.set_materialize_grads(False)
-        ctx.operands = [(x.shape, x.dtype) for x in (a, b)]
+        ctx.operands = a, b
         return a + b
 
     @staticmethod
     def backward(ctx, g):
-        return tuple(None if g is None else summed(g, *kind) for kind in ctx.operands)
+        return needed(ctx.operands, [summed(g, x.shape, x.dtype) for x in ctx.operands])
 
 
 class Exp(paddle.autograd.PyLayer):
@@ -110,4 +115,4 @@ class Product(paddle.autograd.PyLayer):
     @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensor()
-        return paddle.mm(g, b.mT).astype(a.dtype), paddle.mm(a.mT, g).astype(b.dtype)
+        return needed((a, b), (paddle.mm(g, b.mT).astype(a.dtype), paddle.mm(a.mT, g).astype(b.dtype)))
