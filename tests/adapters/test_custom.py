@@ -1,4 +1,4 @@
-"""Custom functions of every framework that is installed: programs run through them, by the derivatives that they state."""
+"""Custom functions of every framework that is installed: programs run through them by their stated derivatives."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ SOUND = [
     "torch", "torch-func", "torch-jvp", "torch-jacfwd", "torch-vmap", "torch-per-sample",
     "torch-reverse-over-vmap", "torch-jacrev", "torch-batched",
     "torch-dispatch-mode", "torch-subclass", "torch-checkpoint", "torch-compile-inductor", "autograd", "autograd-jvp",
-    "jax", "jax-jit", "jax-jvp", "jax-vmap", "jax-per-sample", "mygrad",
+    "jax", "jax-jit", "jax-jvp", "jax-vmap", "jax-per-sample",
+    "jax-custom", "jax-jit-custom", "autograd-custom", "mygrad",
     "examples.tiny_adapter:Tiny", "examples.micrograd_adapter:Micrograd",
     "torch-like:tests.frameworks.torchlike.partial",
 ]  # fmt: skip
