@@ -67,4 +67,4 @@ class Tanh(chainer.Function):
         return (self.y,)
 
     def backward(self, inputs, gradients):
-        return (np.asarray((1 - self.y * self.y) * gradients[0]),)
+        return (np.asarray((1 - self.y * self.y) * gradients[0], self.y.dtype),)
