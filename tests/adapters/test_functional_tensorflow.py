@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from autograd_conformance.adapters.tensorflow.adapter import TensorFlow, TensorFlowFunction
+from autograd_conformance.adapters.tensorflow.forward import TensorFlowForward
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
@@ -14,13 +15,14 @@ from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from tests.frameworks.test_functional import OF_NUMBER, PROGRAMS, SECOND, SEVERAL, ZEROS, program_of
 
-TARGETS = {"tensorflow": InProcess(TensorFlow()), "tensorflow-function": InProcess(TensorFlowFunction())}
+ADAPTERS = (TensorFlow, TensorFlowFunction, TensorFlowForward)
+TARGETS = {make.name: InProcess(make()) for make in ADAPTERS}
 ENTRIES = known("tensorflow")
 
 each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
 
-@pytest.mark.parametrize("make", [TensorFlow, TensorFlowFunction])
+@pytest.mark.parametrize("make", ADAPTERS)
 def test_they_are_adapters(make: type[TensorFlow]):
     smoke(make())
 

@@ -60,7 +60,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_suites_own_adapters_are_first_and_say_what_to_install() -> None:
     names = [name for name, entry in frameworks().items() if entry.is_ours]
     assert names[:2] == ["torch", "torch-allow-mutation"]
-    assert len(names) == 81
+    assert len(names) == 82
     assert frameworks()["tensorflow-function"].install == "tensorflow-cpu==2.21.0"
     assert frameworks()["torch-compile-inductor"].install == "'torch>=2.13,<2.15'"
     assert frameworks()["mlx"].install == "mlx[cpu]"

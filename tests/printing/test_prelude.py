@@ -13,6 +13,7 @@ from functools import partial, reduce
 from itertools import count
 
 numbers = count()
+op.start()
 print("each script needs this")
 
 
@@ -48,8 +49,8 @@ f.end("f")
 @pytest.mark.parametrize(
     ("code", "there", "absent"),
     [
-        ("", ["import math", "numbers = count()", "print(", "from itertools import count"], ["def ", "class ", "op"]),
-        ("f(1)", ["def helper", "import operator as op", "# Its comment.\n@partial\ndef f", "f.end"], ["def g", "h ="]),
+        ("", ["import math", "numbers = count()", "print(", "op.start()", "import count"], ["def ", "class ", "reduce"]),
+        ("f(1)", ["def helper", "# Its comment.\n@partial\ndef f", "f.end"], ["def g", "h ="]),
         ("f(1)", ["@f.register\ndef of_numbers"], ["class unused"]),
         ("of_numbers(1)", ["def of_numbers", "def f(x)", "f.end"], ["def g"]),
         ("print(h)", ["def g", "h = partial(g, [1])", "install(g, h)", "import partial, reduce"], ["def f", "f.end"]),

@@ -48,7 +48,8 @@ def _statements(prelude: str) -> Iterator[Statement]:
         match node:
             case ast.Assign([ast.Name(name)], ast.Call(args=[first, *_])) if _root(first) in there:
                 defines.add(name)
-        there |= defines
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            there |= defines
         above = end
         yield Statement(
             text, frozenset(defines), frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
