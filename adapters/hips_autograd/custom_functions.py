@@ -1,6 +1,6 @@
 """Custom functions of HIPS autograd, by `primitive`, `defvjp` and `defjvp`. The scripts of failures contain them.
 
-Source: https://github.com/HIPS/autograd/blob/master/docs/tutorial.md, "Extend Autograd by defining your own primitives".
+Source: "Extend Autograd by defining your own primitives" in https://github.com/HIPS/autograd/blob/master/docs/tutorial.md.
 """
 
 import autograd.numpy as np

@@ -13,6 +13,9 @@ import tensorflow as tf
 from autograd_conformance.adapters.tensorflow.adapter import Tensor, TensorFlow
 from autograd_conformance.programs.capabilities import Capability
 
+IMPORT = "from collections.abc import Callable"
+"""The import for the annotation of a function that a program is printed with."""
+
 
 def by_jvp(function: Callable, inputs: list, cotangents: list) -> list:
     """Returns the gradients of the inputs, as a tape does, by one derivative for each element of each input."""
@@ -21,7 +24,7 @@ def by_jvp(function: Callable, inputs: list, cotangents: list) -> list:
         size, elements = x.shape.num_elements(), []
         for unit in tf.unstack(tf.eye(size, dtype=x.dtype), size):
             with tf.autodiff.ForwardAccumulator(x, tf.reshape(unit, x.shape)) as forward:
-                results = function(*inputs)
+                results = tf.nest.flatten(function(*inputs))
             pushed = [forward.jvp(y, unconnected_gradients="zero") for y in results]
             products = [tf.reduce_sum(c * t) for c, t in zip(cotangents, pushed)]
             elements.append(sum(tf.cast(product, x.dtype) for product in products))
@@ -40,7 +43,7 @@ class TensorFlowForward(TensorFlow):
     """First order only: a third derivative of n elements would take n³ calls."""
     dialect = replace(
         TensorFlow.dialect,
-        prelude=f"{TensorFlow.dialect.prelude}\nfrom collections.abc import Callable\n\n\n{inspect.getsource(by_jvp)}\n",
+        prelude=f"{TensorFlow.dialect.prelude}\n{IMPORT}\n\n\n{inspect.getsource(by_jvp)}\n",
         vjp="by_jvp({function}, [{inputs}], [{cotangents}])",
     )
 

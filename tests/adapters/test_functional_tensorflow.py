@@ -17,7 +17,6 @@ from tests.frameworks.test_functional import OF_NUMBER, PROGRAMS, SECOND, SEVERA
 
 ADAPTERS = (TensorFlow, TensorFlowFunction, TensorFlowForward)
 TARGETS = {make.name: InProcess(make()) for make in ADAPTERS}
-ENTRIES = known("tensorflow")
 
 each = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
@@ -45,18 +44,21 @@ def test_printed_code_does_the_same(text: str, target: InProcess):
 
 
 @each
-@pytest.mark.parametrize("op", ["cholesky", "eigvalsh"])
-def test_matrices_are_made_symmetric_one_by_one(op: str, target: InProcess):
+@pytest.mark.parametrize(("op", "dims"), [("cholesky", "(0,1,2)"), ("eigvalsh", "(0,1)")])
+def test_matrices_are_made_symmetric_one_by_one(op: str, dims: str, target: InProcess):
     text = f"a = leaf [[[4, 1], [2, 3]], [[5, 0], [1, 2]]]; b = {op} a"
-    program = program_of(f"{text}; c = sum b dim=() keepdim=False; d = grad c wrt a with 1 {ZEROS}")
+    program = program_of(f"{text}; c = sum b dim={dims} keepdim=False; d = grad c wrt a with 1 {ZEROS}")
     assert violation_of(program, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in target.observe(program))
 
 
-@each
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.op)
-def test_each_difference_shows_in_its_witness(entry, target: InProcess):
-    violation = violation_of(entry.witness, target)
+@pytest.mark.parametrize(
+    ("mode", "entry"),
+    [(mode, entry) for mode in ("tensorflow", "tensorflow-function") for entry in known(mode) if not entry.inherited],
+    ids=lambda each: getattr(each, "op", each),
+)
+def test_each_difference_shows_in_its_witness(mode: str, entry):
+    violation = violation_of(entry.witness, TARGETS[mode])
     assert violation is not None
     assert is_known(entry, entry.witness, violation)
 

@@ -49,7 +49,11 @@ f.end("f")
 @pytest.mark.parametrize(
     ("code", "there", "absent"),
     [
-        ("", ["import math", "numbers = count()", "print(", "op.start()", "import count"], ["def ", "class ", "reduce"]),
+        (
+            "",
+            ["import math", "numbers = count()", "print(", "op.start()", "import count"],
+            ["def ", "class ", "reduce"],
+        ),
         ("f(1)", ["def helper", "# Its comment.\n@partial\ndef f", "f.end"], ["def g", "h ="]),
         ("f(1)", ["@f.register\ndef of_numbers"], ["class unused"]),
         ("of_numbers(1)", ["def of_numbers", "def f(x)", "f.end"], ["def g"]),
