@@ -28,6 +28,7 @@ MESSAGES = (
     ("has been modified by an inplace operation", Kind.MODIFIED),
     ("saved tensor that has been detached in-place", Kind.MODIFIED),
     ("a leaf Variable that requires grad is being used in an in-place operation", Kind.LEAF_WRITTEN),
+    ("a leaf Variable that requires grad has been used in an in-place operation", Kind.LEAF_WRITTEN),
     ("A view was created in no_grad mode and", Kind.VIEW_WRITTEN),
     ("is a view and is being modified inplace", Kind.VIEW_WRITTEN),
     ("is a view and its base or another view of its base has been modified inplace", Kind.VIEW_WRITTEN),
