@@ -8,18 +8,12 @@ from typing import Any
 
 from autograd_conformance.adapters.jax import custom_functions
 from autograd_conformance.adapters.jax.adapter import Jax, JaxJit
-from autograd_conformance.frameworks.running.custom_functions import with_functions
+from autograd_conformance.frameworks.running.custom_functions import CALLS, with_functions
 
 OPS: Mapping[str, str] = {
-    "multiply": "multiply({0}, {1})",
-    "add": "add({0}, {1})",
-    "exp": "exp({0})",
-    "sin": "sin({0})",
-    "tanh": "tanh({0})",
+    **CALLS,
     "multiply_scalar": "scale({0}, {scalar})",
     "square": "jax.checkpoint(square)({0})",
-    "slogdet": "slogdet({0})",
-    "mm": "product({{'a': {0}, 'b': {1}}})",
 }
 """The templates of the ops that are custom functions."""
 

@@ -7,25 +7,14 @@ from typing import Any
 
 from autograd_conformance.adapters.tensorflow import custom_functions
 from autograd_conformance.adapters.tensorflow.adapter import TensorFlow, TensorFlowFunction
-from autograd_conformance.frameworks.running.custom_functions import with_functions
-
-OPS: Mapping[str, str] = {
-    "multiply": "multiply({0}, {1})",
-    "add": "add({0}, {1})",
-    "exp": "exp({0})",
-    "sin": "sin({0})",
-    "tanh": "tanh({0})",
-    "slogdet": "slogdet({0})",
-    "mm": "product({{'a': {0}, 'b': {1}}})",
-}
-"""The templates of the ops that are custom functions."""
+from autograd_conformance.frameworks.running.custom_functions import CALLS, with_functions
 
 
 class TensorFlowCustom(TensorFlow):
     """TensorFlow with some ops as custom functions, by `tf.custom_gradient` and `tf.recompute_grad`."""
 
     name = "tensorflow-custom"
-    dialect = with_functions(TensorFlow.dialect, custom_functions, OPS)
+    dialect = with_functions(TensorFlow.dialect, custom_functions, CALLS)
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns TensorFlow without custom functions."""
@@ -36,7 +25,7 @@ class TensorFlowFunctionCustom(TensorFlowFunction):
     """TensorFlow with some ops as custom functions, where each call for gradients is traced as a graph."""
 
     name = "tensorflow-function-custom"
-    dialect = with_functions(TensorFlowFunction.dialect, custom_functions, OPS)
+    dialect = with_functions(TensorFlowFunction.dialect, custom_functions, CALLS)
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns TensorFlow without staging, and TensorFlow without custom functions."""

@@ -50,7 +50,7 @@ RETAINED = "a = leaf [1]; b = leaf [2]; c = sin b; d = sin a; backward d with [1
 FREED = "a = leaf [1]; b = leaf [2]; c = sin b; d = sin a; backward d with [1]"
 ROOTS = (
     "a = leaf f32 [1, 2]; b = square a; c = broadcast_to b shape=(2,); d = reshape b shape=(2,); e = sin b; "
-    "f = max_dim b dim=() keepdim=False; g = grad {} wrt a with f32 [1, 10], f32 [1, 10]"
+    "f = abs b; g = grad {} wrt a with f32 [1, 10], f32 [1, 10]"
 )
 INPUTS = "a = leaf [1, 2]; b = leaf [3, 4]; c = sin a; d = sin b; e = grad c, d wrt {} with [1, 1], [1, 1]"
 INTO = "a = leaf [0]; b = sigmoid a; c = expand_dims b dim=0; write {} exp_; d = multiply b b; backward d with [1]"

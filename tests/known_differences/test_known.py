@@ -278,6 +278,10 @@ def test_an_entry_that_names_its_case_is_taken(said: str, tmp_path: Path) -> Non
         ("a = leaf [[1, 2]]; b = add a a; c = matmul b b", "the program is not well-formed: "),
         ("a = leaf [1]; b = add a a; c = reshape b shape=(2,)", "the program is not well-formed: "),
         (
+            "a = leaf [[1]]; b = add a a; c = sum b dim=() keepdim=False",
+            "the program is not well-formed: ValueError: dim=() names none of its dimensions; all are dim=(0, 1)",
+        ),
+        (
             "a = leaf [1]; b, c = add a a",
             "the program is not well-formed: ValueError: the number of results is 1, not 2",
         ),

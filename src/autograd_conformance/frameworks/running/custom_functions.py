@@ -9,6 +9,17 @@ from types import ModuleType
 
 from autograd_conformance.printing.dialect import Dialect, Template
 
+CALLS: Mapping[str, str] = {
+    "multiply": "multiply({0}, {1})",
+    "add": "add({0}, {1})",
+    "exp": "exp({0})",
+    "sin": "sin({0})",
+    "tanh": "tanh({0})",
+    "slogdet": "slogdet({0})",
+    "mm": "product({{'a': {0}, 'b': {1}}})",
+}
+"""The templates of ops that functional frameworks have as custom functions. `product` takes matrices by name."""
+
 
 def with_functions(dialect: Dialect, module: ModuleType, ops: Mapping[str, Template]) -> Dialect:
     """Returns the dialect with some ops as custom functions of a module, whose code is printed in every script.
