@@ -70,3 +70,7 @@ def test_what_a_script_uses_is_there(code: str, there: list[str], absent: list[s
 def test_the_order_and_the_empty_lines_stay() -> None:
     everything = "f, g, h, of_numbers, unused, op"
     assert needed(PRELUDE, everything) == PRELUDE.strip("\n")
+
+
+def test_a_prelude_that_this_python_does_not_read_stays() -> None:
+    assert needed("import op as o\nlazy import numpy", "") == "import op as o\nlazy import numpy"

@@ -26,8 +26,12 @@ def needed(prelude: str, code: str) -> str:
     mentions.
 
     A statement that acts on a definition belongs to it: ``f.defvjp(...)`` and ``defvjp(f, ...)`` are needed with `f`.
+    A prelude in the syntax of another version of Python stays as it is.
     """
-    statements = list(_statements(prelude))
+    try:
+        statements = list(_statements(prelude))
+    except SyntaxError:
+        return prelude
     names = set(re.findall(r"[^\W\d]\w*", code))
     kept: set[int] = set()
     while more := {
