@@ -95,7 +95,7 @@ def written(path: Path, program: str) -> Path:
     [
         (
             "torhc",
-            "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-jvp, chainer, dezero, jax, ",
+            "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-custom, autograd-jvp, chainer, ",
         ),
         pytest.param("no.such.module:Adapter", "there is no module 'no'", marks=pytest.mark.slow),
         pytest.param(
