@@ -230,6 +230,9 @@ class Reference:
 
     def _apply(self, at: int, step: Apply, recording: bool, observed: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
+        if ("dim", ()) in step.attrs and "keepdim" in dict(step.attrs) and (dims := np.ndim(operands[0])):
+            # For NumPy such a reduction changes nothing; for PyTorch it is one over all dimensions.
+            raise ValueError(f"dim=() names none of its dimensions; all are dim={(*range(dims),)}")
         made = self._applied(at, step.op, step.args, step.attrs, operands)
         if len(made) != step.results:
             raise ValueError(f"the number of results is {len(made)}, not {step.results}")

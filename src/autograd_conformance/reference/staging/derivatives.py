@@ -31,16 +31,13 @@ np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infi
 
 def definition(op: RecordedOp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
     """Returns an op of the op table, an in-place write, or a derivative of one, as a JAX function that returns a
-    tuple. Raises `ValueError` for a reduction over no dimension of an array: for NumPy it changes nothing, for PyTorch
-    it is one over all.
+    tuple.
     """
     if isinstance(op, Vjp):
         return _differentiated(op, attrs)
     reference, keywords = row_of(op).reference, dict(attrs)
 
     def defined(*operands: jax.Array) -> tuple[jax.Array, ...]:
-        if keywords.get("dim") == () and "keepdim" in keywords and operands[0].ndim:
-            raise ValueError(f"dim=() names none of its dimensions; all are dim={(*range(operands[0].ndim),)}")
         out = reference(J, *operands, **keywords)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
