@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from autograd_conformance.adapters.tensorflow.adapter import Tensor, TensorFlow
+from autograd_conformance.adapters.tensorflow.adapter import TensorFlow
 from autograd_conformance.programs.capabilities import Capability
 
 IMPORT = "from collections.abc import Callable"
@@ -47,15 +46,10 @@ class TensorFlowForward(TensorFlow):
         vjp="by_jvp({function}, [{inputs}], [{cotangents}])",
     )
 
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.gradients = by_jvp
+
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Returns TensorFlow with gradients in reverse mode."""
         return {"with tf.GradientTape": TensorFlow}
-
-    def vjp(
-        self,
-        function: Callable[..., tuple[Tensor, ...]],
-        values: Sequence[Tensor],
-        cotangents: Sequence[np.ndarray],
-    ) -> Sequence[Tensor]:
-        """Computes the gradients of all inputs in forward mode."""
-        return by_jvp(function, list(values), [tf.constant(each) for each in cotangents])

@@ -95,7 +95,7 @@ def written(path: Path, program: str) -> Path:
     [
         (
             "torhc",
-            "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-custom, autograd-jvp, chainer, ",
+            "unknown framework 'torhc'. Do you mean torch? There are: autograd, autograd-custom, ",
         ),
         pytest.param("no.such.module:Adapter", "there is no module 'no'", marks=pytest.mark.slow),
         pytest.param(
